@@ -1,0 +1,90 @@
+//! Names and handles.
+
+use bytes::Bytes;
+use core::fmt;
+
+/// The name of a socket on the wire: 0 to 255 arbitrary bytes (W-27). Ordered by unsigned bytes, a prefix is smaller.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct RoutingId(Bytes);
+
+impl RoutingId {
+    /// The longest routing id, in bytes.
+    pub const BYTES_MAX: usize = 255;
+
+    /// Wraps `bytes`.
+    ///
+    /// # Errors
+    /// Gives the bytes back if there are more than 255.
+    pub fn new(bytes: impl Into<Bytes>) -> Result<Self, Bytes> {
+        let bytes = bytes.into();
+        if bytes.len() > Self::BYTES_MAX { Err(bytes) } else { Ok(Self(bytes)) }
+    }
+
+    /// 16 bytes in UUID version 4 layout from `random` bits (W-27).
+    pub fn random(random: [u8; 16]) -> Self {
+        let mut id = random;
+        id[6] = (id[6] & 0x0f) | 0x40;
+        id[8] = (id[8] & 0x3f) | 0x80;
+        Self(Bytes::copy_from_slice(&id))
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// True for the id of no bytes, which only a DEALER may send.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for RoutingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Printable ids as they are, others as `0x` and hex digits.
+impl fmt::Display for RoutingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match core::str::from_utf8(&self.0) {
+            Ok(text) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic()) => f.write_str(text),
+            _ => {
+                f.write_str("0x")?;
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+    }
+}
+
+/// One physical connection of a socket, or one attempt to get it (N-35). Never reused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnectionNumber(pub u64);
+
+/// One lane set of a socket: what N-14 calls a generation, with the place where its state lives.
+/// Generations grow over the life of the socket; a handle of an ended set matches nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SetId {
+    /// Larger than that of any set before on the same socket.
+    pub generation: u64,
+    /// Place in the socket's table.
+    pub slot: u32,
+}
+
+/// A waiting send or a request of one socket. The place is reused, the serial never is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct OperationId {
+    /// Grows with each operation of the socket.
+    pub serial: u64,
+    /// Place in the socket's table: small and dense, so that a driver can keep its waker in a vector beside it.
+    pub slot: u32,
+}
+
+/// An endpoint that a socket connects to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EndpointId(pub u32);
+
+/// A listener of a socket.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ListenerId(pub u32);

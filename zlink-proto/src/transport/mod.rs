@@ -1,0 +1,7 @@
+//! The bytes authority: connections, peers, byte queues, waiting sends, requests (rules B- and N-).
+
+mod connection;
+mod socket;
+
+pub use connection::Connection;
+pub use socket::*;

@@ -1,0 +1,1 @@
+//! Service records (S-01 to S-81).
