@@ -1,302 +1,272 @@
-//! The jobs authority: permits, receive turns, owners (rules H-, O-8x, M-).
+//! The jobs authority: permits, receive turns, owners, pressure, shutdown (rules H-, O-8x, M-).
 //!
-//! This commit fixes the shapes; bodies follow.
-#![allow(clippy::todo, missing_docs, unused_variables, dead_code)]
+//! It counts jobs that were accepted and not started, never bytes of transport queues, and tells the transport one thing: an
+//! absolute RUNNING or PAUSED per socket ([`Host::flow_due`]).
+//!
+//! ```text
+//!  transport receive queue ──permit──▶ receive turn ──admission span──▶ owner mailbox ──claim──▶ callback ──▶ terminal
+//!                         reserved               queued                            release permit │        release owner
+//!                         └──────────── permits in use = reserved + queued ───────────────────────┘        reservation
+//!                                                └──────────── owner account: items + bytes ──────────────────────┘
+//! ```
+//!
+//! What a loop does with it:
+//!
+//! ```text
+//! while let Some(apply) = flow_due()  { set the socket's flow state, then applied(apply, ok) }
+//! while let Some(turn) = begin_turn() { look at heads, room, take, attach each, end_turn }     // then sleep or go on: needs_turn
+//! while let Some(drain) = poll_ready(){ a task: start(drain), run the handler, next(running) until None }
+//! handle_timeout(now) when poll_timeout is due;  while let Some(output) = poll_output() { … }
+//! ```
 
-use crate::id::SetId;
+mod bits;
+mod config;
+mod diagnostics;
+mod doctor;
+mod drain;
+mod fifo;
+mod mailbox;
+mod members;
+mod options;
+mod owners;
+mod parking;
+mod permits;
+mod pressure;
+mod profiles;
+mod refusal;
+mod registry;
+mod results;
+mod ring;
+mod rotation;
+mod samples;
+mod shutdown;
+mod sources;
+mod status;
+mod turn;
+mod waiting;
+
+pub use config::{HostConfig, Origin};
+pub use diagnostics::{DropReason, Dropped, Phase, RateLimit};
+pub use doctor::{Diagnosis, Symptom};
+pub use drain::{Drain, Job, Running};
+pub use members::SourceId;
+pub use options::{DiagnosticsLevel, HostOptions, OptionsError, OwnerOverflow, Violation};
+pub use owners::{OwnerConfig, OwnerId, OwnerKind};
+pub use profiles::{CoreHwmProfile, JobQueueProfile, ProcessorCandidates};
+pub use refusal::{Refusal, Refused};
+pub use registry::{Applied, AppliedFlow, Apply, SocketKey};
+pub use results::{ReplyResult, UnknownResult};
+pub use rotation::{ROTATION_RECORDS_MAX, ROTATION_RECORDS_PER_LOOK};
+pub use samples::Histogram;
+pub use shutdown::{
+    HostState, Leftovers, ShutdownCounts, ShutdownOutcome, ShutdownReason, ShutdownReport, ShutdownStep,
+};
+pub use status::{
+    FamilyStatus, FlowSocketStatus, HostStatus, JobQueueStatus, OperationsStatus, OwnersStatus,
+    TransportStatus,
+};
+pub use turn::{HeadInfo, NewJob, Turn};
+pub use waiting::{Place, Waiting};
+
 use crate::time::Timestamp;
 use crate::wire::Flow;
-use alloc::string::String;
 use alloc::vec::Vec;
-use core::marker::PhantomData;
-use core::time::Duration;
+use members::Members;
+use owners::Owners;
+use permits::Permits;
+use pressure::Pressure;
+use registry::Registry;
+use ring::Ring;
+use rotation::Rotation;
+use samples::{PendingTurns, Samples};
+use shutdown::Lifecycle;
+use turn::Room;
 
-/// A socket of the host. Dense: the host gives them out, a driver keeps its sockets in a vector beside.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SocketKey(pub u32);
-
-/// One peer connection (lane set) that competes for permits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SourceId {
-    /// Its socket.
-    pub socket: SocketKey,
-    /// Its set.
-    pub set: SetId,
-}
-
-/// One owner of work: a queue and a gate. A handle of a closed owner matches nothing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct OwnerId {
-    index: u32,
-    epoch: u32,
-}
-
-/// What an owner is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum OwnerKind {
-    /// The handlers of one channel.
-    Channel,
-}
-
-/// How to make an owner. Limits come from the host's options.
-#[derive(Clone, Debug)]
-pub struct OwnerConfig {
-    pub kind: OwnerKind,
-    /// For people: the channel's name.
-    pub name: String,
-    /// H-72: 1..65,535.
-    pub concurrency: u32,
-}
-
-/// First look at the next record of a source, before it is taken (H-88).
-#[derive(Clone, Copy, Debug)]
-pub struct HeadInfo {
-    /// Whom it is for. `None`: control, malformed, unknown handler: takes no room.
-    pub owner: Option<OwnerId>,
-    /// Payload and metadata bytes (the fixed cost an item is added by the host).
-    pub bytes: u64,
-    /// Charge in the transport's receive queue: counts against `rotation_bytes_max` (H-51).
-    pub charge: u64,
-    /// Requests never park (H-88).
-    pub is_request: bool,
-}
-
-/// A taken record on its way to its owner.
-#[derive(Debug)]
-pub struct NewJob<T> {
-    pub owner: OwnerId,
-    pub bytes: u64,
-    pub is_request: bool,
-    pub payload: T,
-}
-
-/// Why a submission was refused (H-63, H-64).
+/// Something to report; each is the latest of its kind, so reading late loses nothing but intermediate values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// Items or bytes of the owner are used up: 106/18, or an observation `backpressure`.
-    OwnerFull,
-    /// The owner is closed: 102/14, or an observation `target_closed`.
-    TargetClosed,
-    /// The host drains or is stopped: 103/0, or an observation `shutdown`.
-    ShuttingDown,
+pub enum HostOutput {
+    /// `zlink.runtime.host.pressure_changed` (M-36).
+    PressureChanged {
+        /// The state now.
+        state: Flow,
+        /// Its sequence.
+        sequence: u64,
+    },
+    /// `zlink.runtime.host.termination_changed` (M-36).
+    StateChanged(HostState),
+    /// An owner's item limit is below M + n, so remote records alone can fill it (H-07). Reported once.
+    OwnerLimitBelowJobLimit,
 }
 
-/// A refused submission; nothing changed (H-64).
-#[derive(Debug)]
-pub struct Refused<T> {
-    pub reason: Refusal,
-    pub payload: T,
+/// What was reported last, and what is to be.
+#[derive(Clone, Copy, Debug, Default)]
+struct Warnings {
+    owner_limit_below_job_limit: bool,
+    was_owner_limit_reported: bool,
+    reported_sequence: u64,
+    reported_state: HostState,
 }
 
-/// One turn of one source: the right to take records with the permits that it holds. Ended by `end_turn`, always.
-#[derive(Debug)]
-#[must_use]
-pub struct Turn {
-    source: SourceId,
-    look: usize,
-    deadline: Timestamp,
+/// Counters of the epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Counters {
+    local_rejections: u64,
+    remote_rejections: u64,
+    owner_waits: u64,
+    dropped: Dropped,
 }
 
-impl Turn {
-    /// Whose turn it is.
-    pub fn source(&self) -> SourceId {
-        self.source
-    }
-    /// How many heads to look at (S1), 1..=64.
-    pub fn look(&self) -> usize {
-        self.look
-    }
-    /// Look at the time after each 16 taken records (S2); take no more from here on (H-51).
-    pub fn deadline(&self) -> Timestamp {
-        self.deadline
-    }
-}
-
-/// Records between two looks at the time within one turn (H-51).
-pub const ROTATION_RECORDS_PER_LOOK: usize = 16;
-
-/// The right to run one drain of an owner: given by `poll_ready`, eaten by `start`.
-#[derive(Debug)]
-#[must_use]
-pub struct Drain {
-    owner: OwnerId,
-}
-
-/// The reservation of a running handler and its drain: eaten by `next` at the handler's terminal (H-62).
-#[derive(Debug)]
-#[must_use]
-pub struct Running {
-    owner: OwnerId,
-}
-
-/// A started job: its permit is released, the callback's first instruction comes now (H-74).
-#[derive(Debug)]
-#[must_use]
-pub struct Job<T> {
-    pub payload: T,
-    pub running: Running,
-}
-
-/// A flow state to apply to a socket, outside every lock of the host (H-41).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[must_use]
-pub struct Apply {
-    pub socket: SocketKey,
-    pub state: Flow,
-    /// Grows; never 0.
-    pub serial: u64,
-}
-
-/// What an apply led to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Applied {
-    /// First apply done: bind and connect now (H-43).
-    Started,
-    /// First apply failed: the socket fails to start (H-43).
-    StartFailed,
-    /// In step, or the next state is due (`flow_due`).
-    Synced,
-    /// Failed: counted, the next state is applied whatever it is (H-45).
-    Failed,
-    /// The socket was removed meanwhile: it may be closed now (H-44).
-    Removed,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct HostOptions {}
-#[derive(Clone, Debug)]
-pub struct OptionsError {}
-#[derive(Clone, Debug)]
-pub struct HostStatus {}
-
-/// The jobs authority without IO, clock, threads.
+/// The jobs authority of one process, without IO, clock, thread or lock. `T` is what a handler gets.
 #[derive(Debug)]
 pub struct Host<T> {
-    jobs: PhantomData<T>,
+    config: HostConfig,
+    /// Latest time seen; it never goes back (O-14).
+    clock: Timestamp,
+    started_at: Timestamp,
+    epoch: u64,
+    lifecycle: Lifecycle,
+    permits: Permits,
+    registry: Registry,
+    members: Members,
+    ring: Ring,
+    rotation: Option<Rotation>,
+    owners: Owners<T>,
+    /// Sources that are parked.
+    parked: u32,
+    pending: PendingTurns,
+    samples: Samples,
+    counters: Counters,
+    warnings: Warnings,
+    item_cost: u64,
+    /// Used again by the next turn.
+    spare_rooms: Vec<Room>,
 }
 
 impl<T> Host<T> {
-    /// Validates the options together (H-01).
+    /// A serving host.
+    ///
+    /// # Errors
+    /// Lists every violated option (H-01).
     pub fn new(options: HostOptions, now: Timestamp) -> Result<Self, OptionsError> {
-        todo!()
+        let config = options.validate()?;
+        let pressure = Pressure::new(config.pause_permits(), config.resume_permits(), now);
+        Ok(Self {
+            clock: now,
+            started_at: now,
+            epoch: 1,
+            lifecycle: Lifecycle::default(),
+            permits: Permits::new(config.job_limit(), pressure),
+            registry: Registry::default(),
+            members: Members::default(),
+            ring: Ring::default(),
+            rotation: None,
+            owners: Owners::default(),
+            parked: 0,
+            pending: PendingTurns::default(),
+            samples: Samples::default(),
+            counters: Counters::default(),
+            warnings: Warnings { reported_state: HostState::Serving, ..Warnings::default() },
+            item_cost: config.options().owner_item_cost_bytes,
+            spare_rooms: Vec::new(),
+            config,
+        })
     }
 
-    // sockets and flow states
-
-    /// A new DEALER or ROUTER; its first apply is due at once (H-43).
-    pub fn add_socket(&mut self, now: Timestamp) -> SocketKey {
-        todo!()
-    }
-    /// Forgets a socket and its sources. True: an apply is running, close after its `applied` (H-44).
-    pub fn remove_socket(&mut self, socket: SocketKey, now: Timestamp) -> bool {
-        todo!()
-    }
-    /// The next state to apply. At most one runs per socket (H-42).
-    pub fn flow_due(&mut self) -> Option<Apply> {
-        todo!()
-    }
-    /// An apply ended.
-    pub fn applied(&mut self, apply: Apply, is_ok: bool, now: Timestamp) -> Applied {
-        todo!()
+    /// What the host runs with.
+    pub fn config(&self) -> &HostConfig {
+        &self.config
     }
 
-    // sources
-
-    /// A set that was admitted becomes a member of the ring (H-50).
-    pub fn add_source(&mut self, source: SourceId, now: Timestamp) {
-        todo!()
+    /// Something to report. Call until `None`.
+    pub fn poll_output(&mut self) -> Option<HostOutput> {
+        let warnings = &mut self.warnings;
+        if warnings.owner_limit_below_job_limit && !warnings.was_owner_limit_reported {
+            warnings.was_owner_limit_reported = true;
+            return Some(HostOutput::OwnerLimitBelowJobLimit);
+        }
+        let pressure = self.permits.pressure();
+        if warnings.reported_sequence != pressure.sequence() {
+            warnings.reported_sequence = pressure.sequence();
+            let (state, sequence) = (pressure.state(), pressure.sequence());
+            return Some(HostOutput::PressureChanged { state, sequence });
+        }
+        let state = self.lifecycle.state();
+        if warnings.reported_state != state {
+            warnings.reported_state = state;
+            return Some(HostOutput::StateChanged(state));
+        }
+        None
     }
-    /// Its last record was taken or discarded.
-    pub fn remove_source(&mut self, source: SourceId, now: Timestamp) {
-        todo!()
-    }
-    /// Edge from the transport: there is something to take.
-    pub fn readable(&mut self, source: SourceId, now: Timestamp) {
-        todo!()
-    }
-
-    // receive turn
-
-    /// True if `begin_turn` would give a turn: wake the host task.
-    pub fn needs_turn(&self) -> bool {
-        todo!()
-    }
-    /// H1. The next source to serve; `None` ends the rotation (then `needs_turn` says whether another one is due at once).
-    pub fn begin_turn(&mut self, now: Timestamp) -> Option<Turn> {
-        todo!()
-    }
-    /// H2. How many of `heads` to take: permits, rotation bounds and room at the owners are reserved for exactly these.
-    pub fn room(&mut self, turn: &mut Turn, heads: &[HeadInfo]) -> usize {
-        todo!()
-    }
-    /// H3, per taken record in order: a job for an owner.
-    pub fn attach(&mut self, turn: &mut Turn, job: NewJob<T>) -> Result<(), Refused<T>> {
-        todo!()
-    }
-    /// H3, per taken record in order: control or malformed, its handling is over; the permit returns (H-12 3b).
-    pub fn finish_control(&mut self, turn: &mut Turn) {
-        todo!()
-    }
-    /// Ends the turn. `more`: the source has more to take.
-    pub fn end_turn(&mut self, turn: Turn, more: bool, now: Timestamp) {
-        todo!()
-    }
-
-    // owners
-
-    /// A new owner, Active.
-    pub fn add_owner(&mut self, config: OwnerConfig) -> OwnerId {
-        todo!()
-    }
-    /// Closes it: queued items end (their payloads are pushed to `ended`), running handlers go on.
-    pub fn close_owner(&mut self, owner: OwnerId, ended: &mut Vec<T>, now: Timestamp) {
-        todo!()
-    }
-    /// An owner for which a drain must be scheduled, once per drain.
-    pub fn poll_ready(&mut self) -> Option<Drain> {
-        todo!()
-    }
-    /// First job of a drain. `None`: the drain is over.
-    pub fn start(&mut self, drain: Drain, clock: impl FnOnce() -> Timestamp) -> Option<Job<T>> {
-        todo!()
-    }
-    /// The handler's terminal, and the next job. `None`: the drain is over (if its slice ended with work left, `poll_ready` gives it again).
-    pub fn next(&mut self, ended: Running, clock: impl FnOnce() -> Timestamp) -> Option<Job<T>> {
-        todo!()
-    }
-    /// The handler returned pending for the first time (M-38).
-    pub fn pending(&mut self, running: &mut Running, now: Timestamp) {
-        todo!()
-    }
-
-    // time, status, shutdown
 
     /// Earliest time at which `handle_timeout` has something to do.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        todo!()
+        self.lifecycle.poll_timeout()
     }
+
     /// Lets timers act.
     pub fn handle_timeout(&mut self, now: Timestamp) {
-        todo!()
+        let now = self.advance(now);
+        self.lifecycle.handle_timeout(now);
     }
-    /// One immutable value (M-10).
-    pub fn status(&self, now: Timestamp) -> HostStatus {
-        todo!()
+
+    /// Time never goes back (O-14).
+    #[inline]
+    fn advance(&mut self, now: Timestamp) -> Timestamp {
+        self.clock = self.clock.max(now);
+        self.clock
     }
-    /// A new epoch (M-40).
+
+    /// Called at the end of each step that may have changed the pressure (H-41).
+    #[inline]
+    fn sync_flow(&mut self) {
+        let pressure = self.permits.pressure();
+        if self.registry.sequence() != pressure.sequence() {
+            self.registry.set_current(pressure.state(), pressure.sequence());
+        }
+    }
+
+    /// A new epoch in one step: gauges and the running pause stay, the peak is the current value, counts are zero (M-40 to M-43).
     pub fn reset_metrics(&mut self, now: Timestamp) {
-        todo!()
+        let now = self.advance(now);
+        self.epoch += 1;
+        self.permits.reset(now);
+        self.registry.reset();
+        self.samples.reset();
+        self.counters = Counters::default();
     }
-    /// Seals the host (M-61); a second call may shorten the deadline.
-    pub fn shutdown(&mut self, within: Duration, now: Timestamp) {
-        todo!()
-    }
-    /// The peer acknowledged the probe behind the drain update, or is gone (M-62a).
-    pub fn fence_over(&mut self, source: SourceId) {
-        todo!()
-    }
-    /// Panics if a sum or set does not match (H-87).
+
+    /// Panics if a sum or a set does not match (H-87). For tests.
     pub fn check_invariants(&self) {
-        todo!()
+        self.permits.check_invariants();
+        self.registry.check_invariants();
+        self.ring.check_invariants();
+        let queued = self.owners.check_invariants();
+        assert_eq!(queued, self.permits.counts().queued, "each queued permit belongs to one item");
+        assert_eq!(
+            self.registry.sequence(),
+            self.permits.pressure().sequence(),
+            "the registry knows the state"
+        );
+        self.check_members();
+    }
+
+    fn check_members(&self) {
+        use members::MemberState;
+        let mut parked = 0;
+        for member in self.members.live() {
+            let entry = self.members.get(member);
+            let is_ready = entry.state == MemberState::Ready;
+            assert_eq!(self.ring.is_ready(member), is_ready, "the ring's ready set");
+            let is_parked = entry.state == MemberState::Parked;
+            let is_sleeping = entry.parking.is_some_and(|parking| !parking.is_woken);
+            assert!(!is_parked || is_sleeping, "a parked source sleeps on an owner");
+            parked += u32::from(entry.parking.is_some());
+        }
+        assert!(parked <= self.parked, "parked sources are counted");
+        if self.ring.has_ready() {
+            assert!(self.permits.obtainable() > 0, "while saturated every ready source waits in the FIFO");
+        }
+        let listed: u32 = self.owners.iter().map(|(_, owner)| owner.parked.len()).sum();
+        assert_eq!(listed, self.parked, "parked sources are in the FIFO of an owner");
     }
 }
