@@ -6,6 +6,7 @@
 extern crate alloc;
 
 pub mod error;
+pub mod host;
 pub mod id;
 pub mod message;
 pub mod time;
