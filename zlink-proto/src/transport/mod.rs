@@ -1,6 +1,7 @@
 //! The bytes authority: connections, peers, byte queues, waiting sends, requests (rules B- and N-).
 
 mod connection;
+pub(crate) mod exchange;
 mod socket;
 
 pub use connection::Connection;
