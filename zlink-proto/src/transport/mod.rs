@@ -4,5 +4,6 @@ mod connection;
 pub(crate) mod exchange;
 mod socket;
 
-pub use connection::Connection;
+pub use connection::{Connection, ConnectionIo};
+pub(crate) use connection::ConnectionConfig;
 pub use socket::*;
