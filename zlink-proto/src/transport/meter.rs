@@ -129,23 +129,22 @@ impl Meter {
         is_admitted
     }
 
-    /// A reservation becomes a record of `charge`: surplus returns, missing room is needed at once. False: nothing changed.
-    pub(crate) fn use_reservation(&mut self, reserved: u64, charge: u64) -> bool {
+    /// A reservation becomes a record of `charge`: surplus returns, missing room is needed at once. `None`: nothing changed.
+    /// `Some(true)`: the waiting line may be tried now.
+    pub(crate) fn use_reservation(&mut self, reserved: u64, charge: u64) -> Option<bool> {
         let Some(extra) = charge.checked_sub(reserved) else {
             self.provisional -= reserved;
             self.used -= reserved - charge;
-            return true;
+            return Some(self.decreased());
         };
         let is_alone = self.records == 1;
         let may_enter = extra == 0 || (!self.is_full && !self.is_deferred() && (is_alone || self.fits(extra)));
-        if !may_enter || self.used.checked_add(extra).is_none() {
-            return false;
-        }
+        self.used.checked_add(extra).filter(|_| may_enter)?;
         self.provisional -= reserved;
         if extra > 0 {
             self.enter(extra);
         }
-        true
+        Some(false)
     }
 
     /// Ends a reservation that was not used.

@@ -2,7 +2,7 @@
 
 use super::exchange::Refusal;
 use super::meter::Meter;
-use crate::wire::{Allowance, Record};
+use crate::wire::{Allowance, Kind, Record};
 use alloc::collections::VecDeque;
 
 /// Complete records of one peer until they are taken, and the charge of the one under reception.
@@ -144,6 +144,23 @@ impl ReceiveQueue {
         self.is_open_counted = false;
         // The connection is gone: there is nobody to read on.
         let _ = self.meter.roll_back();
+    }
+
+    /// Drops records of some kinds for good, with their charges.
+    pub(crate) fn drop_where(&mut self, mut is_dropped: impl FnMut(Kind) -> bool) {
+        let (mut charge, mut count) = (0, 0);
+        self.records.retain(|record| {
+            let is_kept = !is_dropped(record.kind());
+            if !is_kept {
+                charge += record.charge();
+                count += 1;
+            }
+            is_kept
+        });
+        if count > 0 {
+            // The connection is gone: nobody reads on.
+            let _ = self.meter.end_records(charge, count);
+        }
     }
 
     /// Gives memory back that an empty queue does not need.
