@@ -218,13 +218,13 @@ impl Socket {
     /// N-24: complete records stay takeable, replies among them are dropped.
     fn settle_remains(&mut self, slot: u32, was_ready: bool) {
         let set = self.sets.at_mut(slot);
-        if was_ready {
-            set.notices.lost = true;
-        }
+        set.notices.lost = was_ready;
         set.receive.drop_where(|kind| !is_ordinary(kind));
-        if !was_ready || set.receive.is_empty() || !self.is_open() {
+        let is_empty = set.receive.is_empty();
+        if !was_ready || is_empty || !self.is_open() {
             return self.drained(slot);
         }
+        let set = self.sets.at_mut(slot);
         let id = set.id;
         self.undrained_bytes += set.receive.meter.used();
         self.undrained.push_back(id);

@@ -6,7 +6,8 @@ use crate::time::Timestamp;
 use crate::transport::exchange::{Order, Refusal};
 use crate::transport::flow::Slot;
 use crate::transport::lane_set::{LaneSet, Phase};
-use crate::wire::{Allowance, Flow, Outbox, Record, encode_flow, encode_weight};
+use crate::wire::control::{encode_flow, encode_weight};
+use crate::wire::{Allowance, Flow, Outbox, Record};
 use alloc::vec::Vec;
 
 /// Nothing may enter.
