@@ -48,7 +48,7 @@ impl Wait {
         });
     }
 
-    fn elapsed<R: Runtime>(&self, shared: &Shared<R>) -> Duration {
+    pub(super) fn elapsed<R: Runtime>(&self, shared: &Shared<R>) -> Duration {
         // Above zero even on a coarse clock: it did wait.
         shared.runtime.now().saturating_since(self.since).max(Duration::from_nanos(1))
     }

@@ -1,7 +1,6 @@
 //! What all tasks and handles of one socket share: the machine and who waits for it, behind one lock (S).
 
 use super::slots::Slots;
-use crate::error::Error;
 use crate::net::NetOptions;
 use crate::runtime::Runtime;
 use crate::sync::{WakerSet, Wakes, lock, note_waker};
@@ -9,11 +8,10 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
-use zlink_proto::error::ErrorKind;
 use zlink_proto::id::{ConnectionNumber, EndpointId, ListenerId};
 use zlink_proto::time::Timestamp;
-use zlink_proto::transport::{EventReader, Received, Settled, Socket, SocketOutput};
-use zlink_proto::wire::SocketType;
+use zlink_proto::transport::endpoint::Endpoint;
+use zlink_proto::transport::{Received, Settled, Socket, SocketOutput};
 
 /// One socket.
 pub(crate) struct Shared<R> {
@@ -35,7 +33,7 @@ pub(crate) struct Locked {
     pub(crate) task: SocketTaskState,
     pub(crate) listeners: Vec<ListenerEntry>,
     pub(crate) attempts: Vec<Attempt>,
-    pub(crate) endpoints: Vec<(String, EndpointId)>,
+    pub(crate) endpoints: Vec<(Endpoint, EndpointId)>,
     pub(crate) ready_peers: u32,
     pub(crate) is_closed: bool,
     /// Bytes admitted since a connection last met the socket, or since a sender last stood aside for it.
@@ -43,6 +41,7 @@ pub(crate) struct Locked {
     /// Reused by whoever receives.
     pub(crate) inbox: Vec<Received>,
     settled: Vec<Settled>,
+    events_told: u64,
 }
 
 /// What the socket task has to do.
@@ -93,6 +92,7 @@ impl<R: Runtime> Shared<R> {
             unflushed: 0,
             inbox: Vec::new(),
             settled: Vec::new(),
+            events_told: 0,
         };
         Arc::new(Self { runtime, net, locked: Mutex::new(locked) })
     }
@@ -153,8 +153,10 @@ impl Locked {
             self.note_output(output, wakes);
         }
         self.call_timer(wakes);
-        // Nobody has to read events: only somebody who waits costs something.
-        self.event_waiters.wake_into(wakes);
+        let told = self.socket.events_told();
+        if std::mem::replace(&mut self.events_told, told) != told {
+            self.event_waiters.wake_into(wakes);
+        }
     }
 
     #[inline]
