@@ -236,13 +236,18 @@ impl Socket {
 
     /// The transport of an attempt is up. `None`: the attempt was given up meanwhile; close the transport.
     pub fn handle_connected(&mut self, number: ConnectionNumber, now: Timestamp) -> Option<Connection> {
+        self.attach(number, now)?;
+        Some(Connection::new(self.connection_config(number, true), self.now))
+    }
+
+    pub(super) fn attach(&mut self, number: ConnectionNumber, now: Timestamp) -> Option<()> {
         self.advance(now);
         self.run_connectors();
         let endpoint = self.of_attempt(number)?;
         self.connectors.get_mut(endpoint)?.state = ConnectorState::Up;
         let slot = self.new_set(number);
         self.sets.at_mut(slot).endpoint = Some(endpoint);
-        Some(Connection::new(self.connection_config(number, true), self.now))
+        Some(())
     }
 
     pub(super) fn connection_config(&self, number: ConnectionNumber, is_connector: bool) -> ConnectionConfig {

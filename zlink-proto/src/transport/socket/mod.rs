@@ -20,6 +20,8 @@ mod reserve;
 mod slots;
 mod status;
 mod submit;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod types;
 mod waiting;
