@@ -68,7 +68,7 @@ impl Socket {
     pub(super) fn tell_late(&mut self, slot: u32) {
         let state = self.receive_flow.state;
         let set = self.sets.at_mut(slot);
-        if set.phase == Phase::Ready && set.flow.told() != state && !set.flow.has_slots() {
+        if set.phase == Phase::Ready && set.flow.told() != state && !set.flow.has_flow_slot() {
             let order = self.operations.next_order();
             self.sets.at_mut(slot).flow.fill_flow(order);
             self.wake(slot);
