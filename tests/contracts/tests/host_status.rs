@@ -205,9 +205,10 @@ fn t95_every_status_of_a_random_run_is_consistent() {
         rig.now = ms(step * 7);
         let mut is_reset = false;
         match random(10) {
-            0..3 => rig.arrive(random(5) as usize, owners[random(2) as usize], 1),
-            3 => drop(rig.turn()),
-            4 => running.extend(rig.start().map(|job| job.running)),
+            // Bursts, with time to drain between them.
+            0..4 if step % 100 < 40 => rig.arrive(random(5) as usize, owners[random(2) as usize], 1),
+            0..3 => drop(rig.turn()),
+            3 | 4 => running.extend(rig.start().map(|job| job.running)),
             5..9 if !running.is_empty() => {
                 let place = random(running.len() as u64) as usize;
                 let next = rig.end(running.swap_remove(place));
@@ -223,7 +224,7 @@ fn t95_every_status_of_a_random_run_is_consistent() {
         check(&status, &last, is_reset);
         last = status;
     }
-    assert!(last.epoch > 3 && last.job_queue.pressure_sequence > 20);
+    assert!(last.epoch > 3 && last.job_queue.pressure_sequence > 20, "{last}");
 }
 
 fn check(status: &HostStatus, last: &HostStatus, is_reset: bool) {

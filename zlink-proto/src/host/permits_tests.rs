@@ -17,6 +17,9 @@ enum Step {
     CloseHost,
 }
 
+/// (state, handed, held) of each source; who waits; who was granted; jobs; closed.
+type Key = (Vec<(u8, bool, u32)>, Vec<u32>, Vec<u32>, u32, bool);
+
 #[derive(Clone)]
 struct World {
     permits: Permits,
@@ -52,7 +55,7 @@ impl World {
     }
 
     /// Everything that the future depends on.
-    fn key(&self) -> (alloc::vec::Vec<(u8, bool, u32)>, alloc::vec::Vec<u32>, alloc::vec::Vec<u32>, u32, bool) {
+    fn key(&self) -> Key {
         let sources = &self.permits.sources;
         (
             sources.iter().map(|source| (source.state as u8, source.is_handed, source.held)).collect(),
