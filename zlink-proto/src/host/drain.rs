@@ -85,12 +85,13 @@ impl<T> Host<T> {
         self.sync_flow();
     }
 
-    /// Work of this host for one of its owners: room, but no permit (H-26).
+    /// Work of this host for one of its owners: room, but no permit (H-26). A one-way that finds no room may be submitted again
+    /// until its deadline; for a request that is the end (H-84).
     ///
     /// # Errors
     /// The payload comes back with the check that failed; nothing changed (H-64).
     pub fn submit_local(&mut self, job: NewJob<T>) -> Result<(), Refused<T>> {
-        let NewJob { owner, bytes, is_request: _, payload } = job;
+        let NewJob { owner, bytes, is_request, payload } = job;
         let cost = bytes.saturating_add(self.item_cost);
         let refused = match self.owners.get(owner) {
             _ if self.is_sealed() => Some(Refusal::ShuttingDown),
@@ -100,7 +101,7 @@ impl<T> Host<T> {
             None => Some(Refusal::TargetClosed),
         };
         if let Some(reason) = refused {
-            if reason == Refusal::OwnerFull {
+            if reason == Refusal::OwnerFull && is_request {
                 self.counters.local_rejections = self.counters.local_rejections.saturating_add(1);
             }
             return Err(Refused { reason, payload });
