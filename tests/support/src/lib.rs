@@ -1,1 +1,3 @@
-//! zlink-testkit.
+//! zlink-testkit: what tests, tools and fuzzing share.
+
+pub mod vectors;
