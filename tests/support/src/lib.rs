@@ -1,3 +1,4 @@
 //! zlink-testkit: what tests, tools and fuzzing share.
 
+pub mod fuzz;
 pub mod vectors;
