@@ -61,11 +61,11 @@ struct End {
 }
 
 impl End {
-    fn new(node: NodeId, connection: Connection) -> Self {
+    fn new(node: NodeId, number: ConnectionNumber, connection: Option<Connection>) -> Self {
         Self {
             node,
-            number: connection.number(),
-            connection: Some(connection),
+            number,
+            connection,
             incoming: VecDeque::new(),
             has_end: false,
             told_end: false,
@@ -293,16 +293,11 @@ impl Net {
             return self.nodes[node].socket.handle_connect_failed(number, now);
         };
         let Some(out) = self.nodes[node].socket.handle_connected(number, now) else { return };
-        let mut out = End::new(node, out);
-        match self.nodes[other].socket.handle_accepted(listener, now) {
-            Some(accepted) => self.links.push(Link { ends: [out, End::new(other, accepted)] }),
-            None => {
-                out.has_end = true;
-                let mut gone = End { connection: None, ..End::new(other, take_connection(&mut out)) };
-                std::mem::swap(&mut out.connection, &mut gone.connection);
-                self.links.push(Link { ends: [out, gone] });
-            }
-        }
+        let accepted = self.nodes[other].socket.handle_accepted(listener, now);
+        let mut out = End::new(node, number, Some(out));
+        out.has_end = accepted.is_none();
+        let number = accepted.as_ref().map_or(ConnectionNumber(0), Connection::number);
+        self.links.push(Link { ends: [out, End::new(other, number, accepted)] });
     }
 
     /// One turn of one side of a connection. True if something happened.
@@ -363,10 +358,6 @@ impl Net {
         }
         is_busy
     }
-}
-
-fn take_connection(end: &mut End) -> Connection {
-    end.connection.take().expect("a connection that was just made")
 }
 
 /// Writes what fits into the pipe.
