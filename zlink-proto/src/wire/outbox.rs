@@ -47,6 +47,8 @@ pub struct Outbox {
     hint: usize,
     /// Bytes moved by `take_batch` since it last found nothing.
     flowed: usize,
+    /// The last place known to be between two frames of what was written.
+    border: Border,
 }
 
 /// A stretch of the chain.
@@ -289,7 +291,11 @@ impl Outbox {
             self.written += step;
             left -= step;
             if left > 0 {
-                left -= segment.advance_body(left);
+                let step = segment.advance_body(left);
+                left -= step;
+                if step > 0 && segment.bodies.front().is_none_or(|body| body.at > at) {
+                    self.border.pass_body(&segment.packed, at);
+                }
             }
             if self.written == segment.packed.len() && segment.bodies.is_empty() {
                 self.drop_front();
@@ -358,7 +364,9 @@ impl Outbox {
     /// Removes the first segment, which was written completely, and keeps its memory for reuse.
     fn drop_front(&mut self) {
         self.written = 0;
+        self.border = Border::default();
         if let Some(segment) = self.closed.pop_front() {
+            self.border.is_inside_record = !segment.ends_record;
             keep_spare(&mut self.spares, segment.packed);
         } else {
             self.tail.packed.clear();
@@ -455,5 +463,8 @@ fn measure(part: &Part<'_>) -> (usize, usize) {
     (heads + body, if body <= PACKED_BYTES_MAX { heads + body } else { heads })
 }
 
+mod border;
 #[cfg(test)]
 mod tests;
+
+use border::Border;
