@@ -1,10 +1,10 @@
 //! Bytes on a connection: frames, control, faults (rules W-01 to W-58) and service records (S-01 to S-81).
 
 mod allowance;
-mod control;
+pub mod control;
 mod decoder;
 mod fault;
-mod frame;
+pub mod frame;
 mod outbox;
 mod record;
 pub mod service;
@@ -15,6 +15,6 @@ pub use control::{ErrorFrame, Flow, FlowState, Hello, Ready, WEIGHT_DEFAULT, WEI
 pub use decoder::{Decoded, Decoder, Dropped, Event};
 pub use fault::{Fault, FaultCode};
 pub use frame::{Kind, PARTS_MAX, SPECIAL_BYTES_MAX};
-pub use outbox::Outbox;
-pub use record::{Record, charge};
+pub use outbox::{Outbox, PACKED_BYTES_MAX};
+pub use record::{PART_CHARGE, Parts, Record, charge};
 pub use socket_type::SocketType;

@@ -1,18 +1,25 @@
 //! Received records: one slice for a whole record where the bytes lie together.
 
 use super::Kind;
+use super::frame::{HEADER_BYTES, MORE, PARTS_MAX};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use bytes::Bytes;
+
+/// Charge of a part beside its payload (B-02).
+pub const PART_CHARGE: u64 = 64;
 
 /// Charge of a record of `parts` parts with `bytes` payload bytes together (B-02).
 pub const fn charge(bytes: u64, parts: u64) -> u64 {
-    bytes.saturating_add(parts.saturating_mul(64))
+    bytes.saturating_add(parts.saturating_mul(PART_CHARGE))
 }
 
 /// A complete received record. Cloning it shares the payload.
 #[derive(Clone, Debug)]
 pub struct Record {
     kind: Kind,
+    /// Bytes before the first body in `Storage::Frames`; 0 if it holds the only body without its header.
+    lead: u8,
     part_count: u16,
     sequence: u64,
     storage: Storage,
@@ -24,4 +31,188 @@ enum Storage {
     Frames(Bytes),
     /// Parts of a record whose bytes did not lie together.
     Parts(Box<[Bytes]>),
+}
+
+impl Record {
+    /// A record of these parts, as a transport without a codec makes it (W-57).
+    ///
+    /// # Panics
+    /// If there are no or more than 1,024 parts: the caller has checked.
+    pub fn from_parts(kind: Kind, sequence: u64, mut parts: Vec<Bytes>) -> Self {
+        assert!((1..=PARTS_MAX).contains(&parts.len()), "a record has 1 to 1,024 parts");
+        let part_count = parts.len() as u16;
+        let storage = if part_count == 1 {
+            Storage::Frames(parts.pop().unwrap_or_default())
+        } else {
+            Storage::Parts(parts.into_boxed_slice())
+        };
+        Self { kind, lead: 0, part_count, sequence, storage }
+    }
+
+    /// A record whose `frames` were checked by the decoder: `part_count` whole frames, contiguous.
+    #[inline]
+    pub(super) fn from_frames(kind: Kind, sequence: u64, part_count: u16, frames: Bytes) -> Self {
+        Self { kind, lead: kind.header_bytes() as u8, part_count, sequence, storage: Storage::Frames(frames) }
+    }
+
+    /// What it is.
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its sequence; 0 for data.
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Number of parts, 1 to 1,024.
+    pub const fn part_count(&self) -> usize {
+        self.part_count as usize
+    }
+
+    /// Bytes of all parts together.
+    pub fn payload_len(&self) -> usize {
+        match &self.storage {
+            Storage::Frames(frames) => frames.len().saturating_sub(self.header_len()),
+            Storage::Parts(parts) => parts.iter().map(Bytes::len).sum(),
+        }
+    }
+
+    /// Its charge (B-02).
+    pub fn charge(&self) -> u64 {
+        charge(self.payload_len() as u64, u64::from(self.part_count))
+    }
+
+    /// The bytes of part `index`.
+    #[inline]
+    pub fn part(&self, index: usize) -> Option<&[u8]> {
+        match &self.storage {
+            Storage::Frames(frames) => {
+                let (start, end) = self.span(frames, index)?;
+                frames.get(start..end)
+            }
+            Storage::Parts(parts) => parts.get(index).map(|part| &**part),
+        }
+    }
+
+    /// The bytes of part `index`, shared with this record.
+    pub fn part_bytes(&self, index: usize) -> Option<Bytes> {
+        match &self.storage {
+            Storage::Frames(frames) => {
+                let (start, end) = self.span(frames, index)?;
+                Some(frames.slice(start..end))
+            }
+            Storage::Parts(parts) => parts.get(index).cloned(),
+        }
+    }
+
+    /// All parts in order.
+    pub fn parts(&self) -> Parts<'_> {
+        Parts { record: self, index: 0, offset: 0 }
+    }
+
+    /// Copies the payload into memory of its own, so that it keeps no read chunk alive (B-52, B-53).
+    pub fn detach(&mut self) {
+        match &mut self.storage {
+            Storage::Frames(frames) => *frames = Bytes::copy_from_slice(frames),
+            Storage::Parts(parts) => parts.iter_mut().for_each(|part| *part = Bytes::copy_from_slice(part)),
+        }
+    }
+
+    /// Bytes of all headers in `Storage::Frames`.
+    const fn header_len(&self) -> usize {
+        self.lead as usize + (self.part_count as usize - 1) * HEADER_BYTES
+    }
+
+    /// Where the body of part `index` lies in `frames`.
+    #[inline]
+    fn span(&self, frames: &Bytes, index: usize) -> Option<(usize, usize)> {
+        let lead = usize::from(self.lead);
+        if self.part_count == 1 {
+            return if index == 0 { Some((lead, frames.len())) } else { None };
+        }
+        if index >= self.part_count() {
+            return None;
+        }
+        let (mut start, mut end) = (lead, lead + frame_size(frames, 0)?);
+        for _ in 0..index {
+            start = end + HEADER_BYTES;
+            end = start + frame_size(frames, end)?;
+        }
+        Some((start, end))
+    }
+}
+
+/// Size in the header at `offset`.
+#[inline]
+pub(super) fn frame_size(frames: &[u8], offset: usize) -> Option<usize> {
+    let header = frames.get(offset..)?.first_chunk::<HEADER_BYTES>()?;
+    Some(u32::from_be_bytes([header[4], header[5], header[6], header[7]]) as usize)
+}
+
+/// The parts of a record, see [`Record::parts`].
+#[derive(Clone, Debug)]
+pub struct Parts<'a> {
+    record: &'a Record,
+    index: usize,
+    offset: usize,
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let index = self.index;
+        if index >= self.record.part_count() {
+            return None;
+        }
+        self.index += 1;
+        match &self.record.storage {
+            Storage::Parts(parts) => parts.get(index).map(|part| &**part),
+            Storage::Frames(frames) if self.record.part_count == 1 => {
+                frames.get(usize::from(self.record.lead)..)
+            }
+            Storage::Frames(frames) => {
+                let header = if index == 0 { usize::from(self.record.lead) } else { HEADER_BYTES };
+                let start = self.offset + header;
+                self.offset = start + frame_size(frames, self.offset)?;
+                frames.get(start..self.offset)
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.record.part_count() - self.index;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Parts<'_> {}
+
+/// Records are equal if kind, sequence and all parts are, however they are stored.
+impl PartialEq for Record {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.sequence == other.sequence
+            && self.part_count == other.part_count
+            && self.parts().eq(other.parts())
+    }
+}
+
+impl Eq for Record {}
+
+/// Bytes of the record of `part_count` frames that starts at `offset`, whose first header has `lead` bytes.
+#[inline]
+pub(super) fn frames_len(frames: &[u8], offset: usize, lead: usize, part_count: usize) -> Option<usize> {
+    let mut end = offset + lead + frame_size(frames, offset)?;
+    for _ in 1..part_count {
+        end += HEADER_BYTES + frame_size(frames, end)?;
+    }
+    Some(end - offset)
+}
+
+/// True if the frame at `offset` says that another one follows.
+#[inline]
+pub(super) fn has_more(frames: &[u8], offset: usize) -> bool {
+    frames.get(offset + 2).is_some_and(|flags| flags & MORE != 0)
 }

@@ -1,8 +1,29 @@
 //! One physical connection: handshake, timers, faults, reading and writing.
 
 use super::Socket;
-use crate::id::ConnectionNumber;
+use crate::id::{ConnectionNumber, RoutingId};
 use crate::time::Timestamp;
+use crate::wire::SocketType;
+use core::time::Duration;
+
+/// What a connection needs to know of its socket when it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionConfig {
+    /// Its number.
+    pub(crate) number: ConnectionNumber,
+    /// True on the side that connected.
+    pub(crate) is_connector: bool,
+    /// Our type, for HELLO and READY.
+    pub(crate) socket_type: SocketType,
+    /// Our name, for HELLO and READY.
+    pub(crate) routing_id: RoutingId,
+    /// Our MaxMessageSize; 0 = none.
+    pub(crate) max_message_bytes: u64,
+    /// Total time from `new` until the set is ready (W-37).
+    pub(crate) handshake_limit: Duration,
+    /// Longest silence inside a frame or record while we read.
+    pub(crate) frame_progress_limit: Duration,
+}
 
 /// One connection. Whoever owns the OS socket owns this; it shares nothing but what `exchange` moves.
 ///
@@ -18,6 +39,10 @@ use crate::time::Timestamp;
 pub struct Connection {}
 
 impl Connection {
+    /// A connection whose transport is up: its HELLO is ready to be written (W-26).
+    pub(crate) fn new(_config: ConnectionConfig, _now: Timestamp) -> Self {
+        todo!()
+    }
     /// The number under which the socket knows it.
     pub fn number(&self) -> ConnectionNumber {
         todo!()

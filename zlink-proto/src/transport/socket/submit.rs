@@ -1,0 +1,413 @@
+//! Sends and requests: which set they go to, and whether they go at once (N-50 to N-53, N-60a to N-65, N-68).
+
+use super::waiting::Destination;
+use super::{Refused, Socket, Submitted, Target};
+use crate::error::{ErrorKind, Failure};
+use crate::id::{OperationId, RoutingId, SetId};
+use crate::message::Outgoing;
+use crate::time::{Timestamp, round_timeout};
+use crate::transport::deadlines::NONE;
+use crate::transport::lane_set::LaneSet;
+use crate::transport::SocketOptions;
+use crate::transport::operations::{Family, Place};
+use crate::wire::{Kind, PARTS_MAX, SocketType, charge};
+use core::time::Duration;
+
+/// Size of a record that was checked against the limits of this socket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured {
+    pub(super) bytes: u64,
+    pub(super) charge: u64,
+}
+
+/// Where a submission goes.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    /// To this set; it may have to wait there.
+    Set(u32),
+    /// It waits for a set.
+    Wait(Destination),
+}
+
+pub(super) const NOT_OPEN: Failure =
+    Failure::not_submitted(ErrorKind::ShuttingDown, "the socket is closing or closed");
+const SET_ENDED: Failure = Failure::not_submitted(ErrorKind::Unavailable, "the peer's set ended");
+const TOO_LARGE: Failure =
+    Failure::not_submitted(ErrorKind::InvalidOperation, "the record is above the message size limit");
+
+impl Socket {
+    /// Submits a one-way record. `Admitted`: this process accepted it (O-05); `Waiting`: it waits at most `timeout`, or the
+    /// option `send_timeout` if that is shorter or no timeout is given (O-12). The clock is read only if it has to wait.
+    ///
+    /// # Errors
+    /// `Failed`: ended at once, nothing was or will be submitted.
+    pub fn send<M: Outgoing>(
+        &mut self,
+        target: Target<'_>,
+        record: &mut M,
+        timeout: Option<Duration>,
+        clock: impl FnOnce() -> Timestamp,
+    ) -> Result<Submitted, Refused> {
+        let measured = self.measure(record)?;
+        let choice = self.choose_for_send(target, measured)?;
+        if let Choice::Set(slot) = choice {
+            if self.admit_at_once(slot, measured, target_passes_pause(target)) {
+                self.push_now(slot, Kind::Data, 0, record, measured.charge);
+                return Ok(Submitted::Admitted);
+            }
+        }
+        let timeout = self.send_timeout(timeout)?;
+        self.advance(clock());
+        let slot = self.wait_for_room(
+            Family::Send,
+            self.destination(choice),
+            Kind::Data,
+            0,
+            record,
+            measured,
+            target_passes_pause(target),
+            timeout,
+        )?;
+        Ok(Submitted::Waiting(self.operations.id(slot)))
+    }
+
+    /// Submits a one-way record only if it can be admitted at once.
+    ///
+    /// # Errors
+    /// `Full` if it would have to wait; the record stays with the caller in every case.
+    pub fn try_send<M: Outgoing>(&mut self, target: Target<'_>, record: &mut M) -> Result<(), Refused> {
+        let measured = self.measure(record)?;
+        match self.choose_for_send(target, measured)? {
+            Choice::Set(slot) => {
+                if !self.admit_at_once(slot, measured, target_passes_pause(target)) {
+                    return Err(Refused::Full);
+                }
+                self.push_now(slot, Kind::Data, 0, record, measured.charge);
+                Ok(())
+            }
+            Choice::Wait(Destination::Endpoint(_)) => {
+                Err(Failure::not_submitted(ErrorKind::Unavailable, "the peer is away").into())
+            }
+            Choice::Wait(Destination::Unfixed | Destination::Blocked | Destination::Set(_)) => Err(Refused::Full),
+        }
+    }
+
+    /// Submits a request. One deadline covers waiting, admission and reply (N-52): `timeout`, longer or shorter than the option
+    /// `request_timeout`, which is the default. Its end comes as a `Settled`.
+    ///
+    /// # Errors
+    /// `CapacityExceeded` if no completion slot, no place or work on a link (N-50, N-51) or no room for waiting bytes (O-44) is
+    /// left; nothing was or will be submitted.
+    pub fn request<M: Outgoing>(
+        &mut self,
+        target: Target<'_>,
+        record: &mut M,
+        timeout: Option<Duration>,
+        now: Timestamp,
+    ) -> Result<OperationId, Failure> {
+        self.advance(now);
+        let sequence = self.next_sequence;
+        record.assign_sequence(sequence);
+        let measured = self.measure(record)?;
+        let timeout = match timeout {
+            Some(timeout) => round_timeout(timeout).map_err(|_| BAD_TIMEOUT)?,
+            None => self.options.request_timeout,
+        };
+        if self.completion_slots >= self.options.pending_requests_max {
+            return Err(Failure::not_submitted(ErrorKind::CapacityExceeded, "no completion slot is free"));
+        }
+        let choice = self.choose_for_request(target, measured)?;
+        let passes_pause = target_passes_pause(target);
+        if let Choice::Set(slot) = choice {
+            if self.admit_at_once(slot, measured, passes_pause) {
+                let operation = self.begin_request(slot, sequence, measured, timeout);
+                self.push_now(slot, Kind::Request, sequence, record, measured.charge);
+                return Ok(self.operations.id(operation));
+            }
+        }
+        let slot = self.wait_for_room(
+            Family::Request,
+            self.destination(choice),
+            Kind::Request,
+            sequence,
+            record,
+            measured,
+            passes_pause,
+            timeout,
+        )?;
+        self.next_sequence += 1;
+        self.completion_slots += 1;
+        Ok(self.operations.id(slot))
+    }
+
+    /// Registers a request whose record is admitted in the same step (N-53).
+    fn begin_request(&mut self, slot: u32, sequence: u64, measured: Measured, timeout: Duration) -> u32 {
+        let deadline = self.now.saturating_add(timeout);
+        let operation = self.operations.insert(Family::Request, deadline);
+        self.deadlines.arm(&mut self.operations, operation, self.now, timeout);
+        self.next_sequence += 1;
+        self.completion_slots += 1;
+        let set = self.sets.at_mut(slot);
+        set.unanswered += 1;
+        set.work += measured.charge;
+        let entry = &mut self.operations[operation];
+        entry.place = Place::Pending;
+        entry.set = set.id;
+        entry.sequence = sequence;
+        entry.charge = measured.charge;
+        self.operations.push_back(&mut set.pending, operation);
+        self.operations.register(operation);
+        operation
+    }
+
+    /// Checks number and size of the parts (W-12, W-14, B-04).
+    #[inline]
+    pub(super) fn measure<M: Outgoing>(&self, record: &M) -> Result<Measured, Failure> {
+        let parts = record.part_count();
+        if parts == 0 || parts > PARTS_MAX {
+            return Err(Failure::not_submitted(
+                ErrorKind::InvalidOperation,
+                "a record has 1 to 1,024 parts",
+            ));
+        }
+        let mut bytes = 0u64;
+        for index in 0..parts {
+            let part = record.part(index).len() as u64;
+            if part > u64::from(u32::MAX) {
+                return Err(TOO_LARGE);
+            }
+            bytes += part;
+        }
+        let max = self.options.max_message_size;
+        if max != 0 && bytes > max {
+            return Err(TOO_LARGE);
+        }
+        Ok(Measured { bytes, charge: charge(bytes, parts as u64) })
+    }
+
+    /// O-12: the earlier one of the option and the caller's timeout.
+    pub(super) fn send_timeout(&self, timeout: Option<Duration>) -> Result<Duration, Failure> {
+        match timeout {
+            Some(timeout) => {
+                let rounded = round_timeout(timeout).map_err(|_| BAD_TIMEOUT)?;
+                Ok(rounded.min(self.options.send_timeout))
+            }
+            None => Ok(self.options.send_timeout),
+        }
+    }
+
+    /// The byte test, and everything that comes before it. True: the charge is booked.
+    #[inline]
+    pub(super) fn admit_at_once(&mut self, slot: u32, measured: Measured, passes_pause: bool) -> bool {
+        let set = self.sets.at_mut(slot);
+        let is_blocked =
+            set.blockers.hold | set.blockers.ending | (set.blockers.paused && !passes_pause) | !set.has_no_line();
+        !is_blocked && set.send.meter.admit_record(measured.charge, true)
+    }
+
+    /// Encodes a record whose charge was booked.
+    #[inline]
+    pub(super) fn push_now<M: Outgoing>(
+        &mut self,
+        slot: u32,
+        kind: Kind,
+        sequence: u64,
+        record: &M,
+        charge: u64,
+    ) {
+        if self.sets.at_mut(slot).send.push(kind, sequence, record, charge) {
+            self.wake(slot);
+        }
+    }
+
+    fn destination(&self, choice: Choice) -> Destination {
+        match choice {
+            Choice::Set(slot) => Destination::Set(slot),
+            Choice::Wait(destination) => destination,
+        }
+    }
+
+    /// Where a reservation goes.
+    pub(super) fn choose_destination(
+        &mut self,
+        target: Target<'_>,
+        measured: Measured,
+    ) -> Result<Destination, Failure> {
+        let choice = self.choose_for_send(target, measured)?;
+        Ok(self.destination(choice))
+    }
+
+    #[inline]
+    fn choose_for_send(&mut self, target: Target<'_>, measured: Measured) -> Result<Choice, Failure> {
+        if !self.is_open() {
+            return Err(NOT_OPEN);
+        }
+        match target {
+            Target::Any => self.choose_any(measured),
+            Target::Named(name) => self.choose_named(name, measured, None),
+            Target::Set(set) | Target::Admission(set) => self.choose_set(set, measured, None),
+        }
+    }
+
+    fn choose_for_request(&mut self, target: Target<'_>, measured: Measured) -> Result<Choice, Failure> {
+        if !self.is_open() {
+            return Err(NOT_OPEN);
+        }
+        match target {
+            Target::Any => self.choose_any_router(measured),
+            Target::Named(name) => self.choose_named(name, measured, Some(measured.charge)),
+            Target::Set(set) | Target::Admission(set) => {
+                self.choose_set(set, measured, Some(measured.charge))
+            }
+        }
+    }
+
+    /// A set named by its handle. `request`: its charge, to be checked against the link's places and work.
+    fn choose_set(&self, id: SetId, measured: Measured, request: Option<u64>) -> Result<Choice, Failure> {
+        let set = self.sets.get(id).filter(|set| !set.blockers.ending).ok_or(SET_ENDED)?;
+        if measured.bytes > set.message_max {
+            return Err(TOO_LARGE);
+        }
+        if let Some(charge) = request {
+            if set.socket_type == Some(SocketType::Dealer) {
+                return Err(Failure::not_submitted(ErrorKind::InvalidOperation, "a DEALER answers no requests"));
+            }
+            self.check_link(id.slot, charge)?;
+        }
+        Ok(Choice::Set(id.slot))
+    }
+
+    fn check_link(&self, slot: u32, charge: u64) -> Result<(), Failure> {
+        let options = &self.options;
+        if self.sets.at(slot).has_link_room(charge, options.requests_per_link_max, options.request_work_max) {
+            Ok(())
+        } else {
+            Err(NO_LINK_ROOM)
+        }
+    }
+
+    /// N-68.
+    fn choose_named(&self, name: &RoutingId, measured: Measured, request: Option<u64>) -> Result<Choice, Failure> {
+        if self.socket_type != SocketType::Router {
+            return Err(Failure::not_submitted(
+                ErrorKind::InvalidOperation,
+                "only a ROUTER sends to a routing id",
+            ));
+        }
+        let Some(known) = self.names.get(name) else {
+            return Err(Failure::not_submitted(ErrorKind::NotFound, "unknown routing id"));
+        };
+        if known.ready != NONE {
+            return self.choose_set(self.sets.at(known.ready).id, measured, request);
+        }
+        match known.endpoint {
+            Some(endpoint) => Ok(Choice::Wait(Destination::Endpoint(endpoint.0))),
+            None => Err(Failure::not_submitted(ErrorKind::NotFound, "unknown routing id")),
+        }
+    }
+
+    /// DEALER, one-way: an open peer by weight, else a blocked one, else the line of the socket (N-61 to N-63).
+    #[inline]
+    fn choose_any(&mut self, measured: Measured) -> Result<Choice, Failure> {
+        self.check_dealer()?;
+        if !self.unfixed.is_empty() {
+            return Ok(Choice::Wait(Destination::Unfixed));
+        }
+        if let Some(only) = self.selector.only() {
+            // Selection among one peer changes no accumulator, and whether it is open is found out when it is admitted.
+            return if measured.bytes <= self.sets.at(only.slot).message_max {
+                Ok(Choice::Set(only.slot))
+            } else {
+                Err(TOO_LARGE)
+            };
+        }
+        self.select(measured, false)
+    }
+
+    fn choose_any_router(&mut self, measured: Measured) -> Result<Choice, Failure> {
+        self.check_dealer()?;
+        if !self.unfixed.is_empty() {
+            return Ok(Choice::Wait(Destination::Unfixed));
+        }
+        self.select(measured, true)
+    }
+
+    fn check_dealer(&self) -> Result<(), Failure> {
+        if self.socket_type == SocketType::Dealer {
+            Ok(())
+        } else {
+            Err(Failure::not_submitted(ErrorKind::InvalidOperation, "a ROUTER sends to a routing id"))
+        }
+    }
+
+    fn select(&mut self, measured: Measured, is_request: bool) -> Result<Choice, Failure> {
+        match self.select_open(measured, is_request) {
+            Selected::Set(slot) => Ok(Choice::Set(slot)),
+            Selected::Blocked => Ok(Choice::Wait(Destination::Blocked)),
+            Selected::Nobody => Ok(Choice::Wait(Destination::Unfixed)),
+            Selected::NoLinkRoom => Err(NO_LINK_ROOM),
+            Selected::TooLarge => Err(TOO_LARGE),
+        }
+    }
+
+    /// N-61 and N-50: the winner among the open peers. Without one nothing changed.
+    pub(super) fn select_open(&mut self, measured: Measured, is_request: bool) -> Selected {
+        let Self { sets, selector, options, .. } = self;
+        let Measured { bytes, charge } = measured;
+        // Peers for this kind of record, by what may keep it from them.
+        let suits = |id: SetId| !is_request || sets.at(id.slot).socket_type == Some(SocketType::Router);
+        let may_take = |id: SetId| suits(id) && bytes <= sets.at(id.slot).message_max;
+        let has_link = |id: SetId| may_take(id) && has_link_room(sets.at(id.slot), charge, is_request, options);
+        match selector.select(|id| has_link(id) && sets.at(id.slot).is_open_for(bytes, charge)) {
+            Some(id) => Selected::Set(id.slot),
+            None if selector.any(has_link) => Selected::Blocked,
+            None if selector.any(may_take) => Selected::NoLinkRoom,
+            None if selector.any(suits) => Selected::TooLarge,
+            None => Selected::Nobody,
+        }
+    }
+
+    /// N-62: the winner among ready peers none of which is open.
+    pub(super) fn select_blocked(&mut self, measured: Measured, is_request: bool) -> Option<u32> {
+        let Self { sets, selector, options, .. } = self;
+        let Measured { bytes, charge } = measured;
+        let winner = selector.select(|id| {
+            let set = sets.at(id.slot);
+            (!is_request || set.socket_type == Some(SocketType::Router))
+                && bytes <= set.message_max
+                && has_link_room(set, charge, is_request, options)
+        });
+        winner.map(|id| id.slot)
+    }
+}
+
+fn has_link_room(set: &LaneSet, charge: u64, is_request: bool, options: &SocketOptions) -> bool {
+    !is_request || set.has_link_room(charge, options.requests_per_link_max, options.request_work_max)
+}
+
+/// Result of a selection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Selected {
+    Set(u32),
+    /// Peers for it are ready, none is open.
+    Blocked,
+    /// No ready peer with a weight, or for a request no ROUTER among them.
+    Nobody,
+    /// Every peer has too many unanswered requests.
+    NoLinkRoom,
+    /// The record is above every peer's limit.
+    TooLarge,
+}
+
+const NO_LINK_ROOM: Failure =
+    Failure::not_submitted(ErrorKind::CapacityExceeded, "too many unanswered requests on this link");
+pub(super) const BAD_TIMEOUT: Failure =
+    Failure::not_submitted(ErrorKind::InvalidOperation, "a timeout is 1 ms to 2147483647 ms");
+pub(super) const RECORD_TOO_LARGE: Failure = TOO_LARGE;
+
+fn target_passes_pause(target: Target<'_>) -> bool {
+    match target {
+        Target::Admission(_) => true,
+        Target::Any | Target::Named(_) | Target::Set(_) => false,
+    }
+}
