@@ -1,1 +1,4 @@
-//! zlink-testkit.
+//! zlink-testkit: what tests, tools and fuzzing share.
+
+pub mod fuzz;
+pub mod vectors;

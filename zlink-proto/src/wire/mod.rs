@@ -9,10 +9,11 @@ mod outbox;
 mod record;
 pub mod service;
 mod socket_type;
+pub mod stream;
 
 pub use allowance::Allowance;
 pub use control::{ErrorFrame, Flow, FlowState, Hello, Ready, WEIGHT_DEFAULT, WEIGHT_MAX};
-pub use decoder::{Decoded, Decoder, Dropped, Event};
+pub use decoder::{Decoded, Decoder, Dropped, Event, HANDSHAKE_BYTES_MAX};
 pub use fault::{Fault, FaultCode};
 pub use frame::{Kind, PARTS_MAX, SPECIAL_BYTES_MAX};
 pub use outbox::{Outbox, PACKED_BYTES_MAX};

@@ -201,18 +201,8 @@ impl PartialEq for Record {
 
 impl Eq for Record {}
 
-/// Bytes of the record of `part_count` frames that starts at `offset`, whose first header has `lead` bytes.
-#[inline]
-pub(super) fn frames_len(frames: &[u8], offset: usize, lead: usize, part_count: usize) -> Option<usize> {
-    let mut end = offset + lead + frame_size(frames, offset)?;
-    for _ in 1..part_count {
-        end += HEADER_BYTES + frame_size(frames, end)?;
-    }
-    Some(end - offset)
-}
-
 /// True if the frame at `offset` says that another one follows.
 #[inline]
 pub(super) fn has_more(frames: &[u8], offset: usize) -> bool {
-    frames.get(offset + 2).is_some_and(|flags| flags & MORE != 0)
+    frames.get(offset.saturating_add(2)).is_some_and(|flags| flags & MORE != 0)
 }
