@@ -196,15 +196,14 @@ impl Meter {
     fn enter(&mut self, charge: u64) {
         self.used += charge;
         self.note_entry();
+        self.note_oversize(charge);
+    }
+
+    pub(crate) fn note_oversize(&mut self, charge: u64) {
         if self.applied != 0 && self.used > self.applied {
             self.statistics.oversize_count += 1;
             self.statistics.largest_oversize = self.statistics.largest_oversize.max(charge);
         }
-    }
-
-    pub(crate) fn count_oversize(&mut self, charge: u64) {
-        self.statistics.oversize_count += 1;
-        self.statistics.largest_oversize = self.statistics.largest_oversize.max(charge);
     }
 
     fn note_entry(&mut self) {

@@ -66,10 +66,12 @@ impl ReceiveQueue {
         self.records.push_back(record);
     }
 
-    /// Books what `push` added.
-    pub(crate) fn commit(&mut self, charge: u64, count: u64) {
+    /// Books what `push` added. The largest of the records was an oversize one if the queue is now above its HWM (B-09): it can
+    /// only have entered an empty queue.
+    pub(crate) fn commit(&mut self, charge: u64, count: u64, largest: u64) {
         if count > 0 {
             self.meter.commit(charge, count);
+            self.meter.note_oversize(largest);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::end::Farewell;
 use super::{Socket, SocketOutput};
-use crate::id::ListenerId;
+use crate::id::{ConnectionNumber, ListenerId};
 use crate::time::Timestamp;
 use crate::transport::{Connection, EndReason, EventKind};
 use crate::wire::Fault;
@@ -70,6 +70,11 @@ impl Socket {
 
     /// A listener accepted a connection. `None`: it is not wanted; close it. Of too many unvalidated ones the oldest goes (N-20).
     pub fn handle_accepted(&mut self, listener: ListenerId, now: Timestamp) -> Option<Connection> {
+        let number = self.accept(listener, now)?;
+        Some(Connection::new(self.connection_config(number, false), self.now))
+    }
+
+    pub(super) fn accept(&mut self, listener: ListenerId, now: Timestamp) -> Option<ConnectionNumber> {
         self.advance(now);
         let max = self.options.unvalidated_max as usize;
         if !self.is_open() {
@@ -85,6 +90,6 @@ impl Socket {
         self.sets.at_mut(slot).listener = Some(listener);
         self.listeners.get_mut(listener)?.unvalidated.push_back(slot);
         self.events.tell(self.now, Some(number), || EventKind::Accepted { listener });
-        Some(Connection::new(self.connection_config(number, false), self.now))
+        Some(number)
     }
 }

@@ -212,7 +212,7 @@ impl Socket {
         slot: u32,
         records: &mut Vec<crate::wire::Record>,
     ) -> Result<(), Fault> {
-        let (mut charge, mut count) = (0, 0);
+        let (mut charge, mut count, mut largest) = (0, 0, 0);
         let is_router = self.socket_type == SocketType::Router;
         let mut result = Ok(());
         let is_discarding = !self.is_open();
@@ -240,11 +240,13 @@ impl Socket {
                     }
                 }
             }
-            charge += record.charge();
+            let of_record = record.charge();
+            charge += of_record;
             count += 1;
+            largest = largest.max(of_record);
             self.sets.at_mut(slot).receive.push(record);
         }
-        self.sets.at_mut(slot).receive.commit(charge, count);
+        self.sets.at_mut(slot).receive.commit(charge, count, largest);
         result
     }
 }
