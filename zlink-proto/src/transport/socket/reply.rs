@@ -63,7 +63,7 @@ impl Socket {
         clock: impl FnOnce() -> Timestamp,
     ) -> Result<Submitted, Failure> {
         let place = self.tokens.find(&token).ok_or(TOKEN_ENDED)?;
-        let checked = self.check_reply(token.set, record);
+        let checked = self.check_reply(token.set(), record);
         let measured = match checked {
             Ok(measured) => measured,
             Err(failure) => {
@@ -71,10 +71,10 @@ impl Socket {
                 return Err(failure);
             }
         };
-        let slot = token.set.slot;
+        let slot = token.set().slot;
         let passes = is_admission || self.options.replies_pass_pause;
         if self.admit_at_once(slot, measured, passes) {
-            self.push_now(slot, Kind::Reply, token.sequence, record, measured.charge);
+            self.push_now(slot, Kind::Reply, token.sequence(), record, measured.charge);
             self.end_token(place);
             return Ok(Submitted::Admitted);
         }
@@ -85,7 +85,7 @@ impl Socket {
             Family::Reply,
             Destination::Set(slot),
             Kind::Reply,
-            token.sequence,
+            token.sequence(),
             record,
             measured,
             is_admission,
