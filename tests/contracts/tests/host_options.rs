@@ -249,3 +249,16 @@ fn h07_a_concurrency_outside_its_range_is_refused() {
     let is_valid = |concurrency| host.config().validate_owner(&owner(concurrency)).is_ok();
     assert_eq!([0, 1, 65_535, 65_536].map(is_valid), [false, true, true, false]);
 }
+
+#[test]
+fn h02_what_may_change_at_run_time_is_checked_and_a_refused_value_changes_nothing() {
+    let mut host = start(HostOptions::default()).expect("valid");
+    assert!(host.set_diagnostics(DiagnosticsLevel::Detailed, 1.5).is_err());
+    assert!(host.set_channel_weight(10_001).is_err());
+    let options = host.config().options();
+    assert_eq!((options.diagnostics_level, options.channel_weight), (DiagnosticsLevel::Errors, 100));
+    assert!(host.set_diagnostics(DiagnosticsLevel::Detailed, 0.5).is_ok());
+    assert!(host.set_channel_weight(0).is_ok());
+    assert_eq!(host.status(Timestamp::ZERO).diagnostics_level, DiagnosticsLevel::Detailed);
+    assert_eq!(host.config().options().channel_weight, 0);
+}

@@ -110,7 +110,7 @@ pub async fn a_busy_sender_starves_nobody<R: Runtime>() {
     let receiver = task::<R, _>(async move {
         let first = router.recv().await.expect("open");
         assert_eq!(first.record.part(0), Some(&[0; 1_024][..]));
-        Instant::now()
+        (Instant::now(), router)
     });
     must::<R, _>(async {
         for _ in 0..20_000 {
@@ -119,6 +119,6 @@ pub async fn a_busy_sender_starves_nobody<R: Runtime>() {
     })
     .await;
     let end = Instant::now();
-    let first = must::<R, _>(receiver).await;
+    let (first, _router) = must::<R, _>(receiver).await;
     assert!(first < end, "the first of 20,000 records arrives while the others are sent");
 }

@@ -112,6 +112,7 @@ pub async fn pair<R: Runtime>(router: SocketOptions, dealer: SocketOptions) -> (
     let dealer = Dealer::new(dealer).expect("options");
     dealer.connect(&endpoint).expect("a good endpoint");
     must::<R, _>(dealer.ready()).await.expect("a peer");
+    must::<R, _>(router.ready()).await.expect("a peer");
     (router, dealer, endpoint)
 }
 

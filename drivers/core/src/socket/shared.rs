@@ -11,7 +11,7 @@ use std::task::Waker;
 use zlink_proto::id::{ConnectionNumber, EndpointId, ListenerId};
 use zlink_proto::time::Timestamp;
 use zlink_proto::transport::endpoint::Endpoint;
-use zlink_proto::transport::{Received, Settled, Socket, SocketOutput};
+use zlink_proto::transport::{Settled, Socket, SocketOutput};
 
 /// One socket.
 pub(crate) struct Shared<R> {
@@ -38,8 +38,6 @@ pub(crate) struct Locked {
     pub(crate) is_closed: bool,
     /// Bytes admitted since a connection last met the socket, or since a sender last stood aside for it.
     pub(crate) unflushed: usize,
-    /// Reused by whoever receives.
-    pub(crate) inbox: Vec<Received>,
     settled: Vec<Settled>,
     events_told: u64,
 }
@@ -90,7 +88,6 @@ impl<R: Runtime> Shared<R> {
             ready_peers: 0,
             is_closed: false,
             unflushed: 0,
-            inbox: Vec::new(),
             settled: Vec::new(),
             events_told: 0,
         };
@@ -251,7 +248,6 @@ impl Locked {
     /// Gives back what only busy sockets need.
     pub(crate) fn release_buffers(&mut self) {
         self.settled = Vec::new();
-        self.inbox = Vec::new();
     }
 }
 

@@ -5,7 +5,25 @@ use crate::{Count, Programs, Selection};
 use std::process::Command;
 
 /// Steps that the program `steps` knows; each takes `STEP COUNT`.
-const STEPS: &[&str] = &["wire.encode_64", "wire.encode_request_64", "host.turn", "host.drain"];
+const STEPS: &[&str] = &[
+    "wire.encode_64",
+    "wire.encode_request_64",
+    "wire.decode_64",
+    "socket.send",
+    "socket.write",
+    "socket.decode",
+    "socket.deliver",
+    "socket.take",
+    "request.submit",
+    "request.write_both",
+    "request.decode_both",
+    "request.deliver_both",
+    "request.take",
+    "request.reply",
+    "request.settle",
+    "host.turn",
+    "host.drain",
+];
 /// Fewer and more repetitions.
 const COUNTS: [u64; 2] = [2_000, 12_000];
 

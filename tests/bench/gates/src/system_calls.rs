@@ -77,7 +77,8 @@ impl Traced {
         let what = arguments.join(" ");
         let summary = std::env::temp_dir().join(format!("gates-{}-{}", std::process::id(), arguments[1]));
         let mut child = Command::new("strace")
-            .args(["-f", "-c", "-o"])
+            // Interruptible although it writes to a file.
+            .args(["-I", "2", "-f", "-c", "-o"])
             .arg(&summary)
             .arg(program)
             .args(arguments)

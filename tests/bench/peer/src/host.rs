@@ -41,7 +41,6 @@ pub(crate) async fn run(args: Args) {
 }
 
 /// What the handlers of one run count. Handlers of a channel run one at a time, so that plain loads and stores do.
-#[derive(Default)]
 struct Counts {
     messages: AtomicU64,
     bytes: AtomicU64,
@@ -55,7 +54,15 @@ struct Counts {
 impl Counts {
     /// Lives as long as the process: handlers refer to it without counting references.
     fn leak() -> &'static Self {
-        Box::leak(Box::default())
+        Box::leak(Box::new(Self {
+            messages: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            ends: AtomicU64::new(0),
+            per_sender: [const { AtomicU64::new(0) }; FAN_IN],
+            first: OnceLock::new(),
+            last: OnceLock::new(),
+            done: Notify::new(),
+        }))
     }
 
     #[inline]

@@ -22,6 +22,13 @@ pub(super) struct ReceiveFlow {
     pub(super) counts: FlowCounts,
 }
 
+#[cfg(test)]
+impl ReceiveFlow {
+    pub(super) fn listed_len(&self) -> usize {
+        self.listed.len()
+    }
+}
+
 impl Socket {
     /// Says whether this socket wants application records (N-40). `serial` orders calls that may overtake each other: one that is not
     /// above the last one is dropped. Setting the current state again writes nothing.

@@ -109,6 +109,8 @@ pub struct Socket {
     events: Events,
     counts: Counts,
     close_report: CloseReport,
+    /// `Closed` is the last output.
+    tells_closed: bool,
 }
 
 /// Numbers that only grow.
@@ -197,6 +199,7 @@ impl Socket {
             events: Events::default(),
             counts: Counts::default(),
             close_report: CloseReport::default(),
+            tells_closed: false,
         })
     }
 
@@ -278,7 +281,7 @@ impl Socket {
             };
             return Some(output);
         }
-        None
+        core::mem::take(&mut self.tells_closed).then_some(SocketOutput::Closed)
     }
 
     fn next_notice(&mut self, id: SetId) -> Option<SocketOutput> {

@@ -87,12 +87,12 @@ impl Socket {
             return false;
         }
         let count = if found.is_behind { count.min(1) } else { count };
-        self.take_records(set.slot, count, into);
+        self.take_records(set.slot, count, &mut |received| into.push(received));
         self.after_take(set)
     }
 
     /// Moves records and ends their charges in one step.
-    fn take_records(&mut self, slot: u32, count: usize, into: &mut Vec<Received>) -> usize {
+    fn take_records(&mut self, slot: u32, count: usize, put: &mut impl FnMut(Received)) -> usize {
         let (mut taken, mut charge) = (0, 0);
         let mut places = self.token_places(self.sets.at(slot).id);
         let set = self.sets.at_mut(slot);
@@ -119,9 +119,9 @@ impl Socket {
                 } else {
                     self.tokens.insert(&mut set.tokens, set.id, sequence)
                 };
-                ReplyToken { set: set.id, sequence, slot: place }
+                ReplyToken::new(set.id, sequence, place)
             });
-            into.push(Received { set: set.id, from: set.routing_id.clone(), record, token });
+            put(Received { set: set.id, from: set.routing_id.clone(), record, token });
         }
         set.has_given |= taken > 0;
         self.end_receive_charge(slot, charge, taken as u64);
@@ -180,6 +180,11 @@ impl Socket {
 
     /// Takes up to `max` records, one per peer in turn (N-66). Returns how many.
     pub fn receive(&mut self, max: usize, into: &mut Vec<Received>, now: Timestamp) -> usize {
+        self.receive_with(max, now, |received| into.push(received))
+    }
+
+    /// As `receive`; each record is moved once, to where the caller wants it.
+    pub fn receive_with(&mut self, max: usize, now: Timestamp, mut put: impl FnMut(Received)) -> usize {
         self.advance(now);
         let mut received = 0;
         while received < max {
@@ -191,7 +196,7 @@ impl Socket {
             if !is_takeable(set, false) {
                 continue;
             }
-            received += self.take_records(id.slot, count, into);
+            received += self.take_records(id.slot, count, &mut put);
             if self.after_take(id) {
                 self.announce(id.slot);
             }

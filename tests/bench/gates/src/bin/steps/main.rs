@@ -1,8 +1,10 @@
 //! Runs one step of a machine COUNT times: `steps STEP COUNT`. Callgrind counts inside `measured` only.
 
 mod host;
+mod pair;
 mod wire;
 
+use pair::Step;
 use std::process::ExitCode;
 
 /// Repetitions between two pieces of work that are not measured.
@@ -23,6 +25,19 @@ fn run(step: &str, count: usize) -> bool {
     match step {
         "wire.encode_64" => wire::encode(count),
         "wire.encode_request_64" => wire::encode_request(count),
+        "wire.decode_64" => wire::decode(count),
+        "socket.send" => pair::one_way(Step::Send, count),
+        "socket.write" => pair::one_way(Step::Write, count),
+        "socket.decode" => pair::one_way(Step::Receive, count),
+        "socket.deliver" => pair::one_way(Step::Deliver, count),
+        "socket.take" => pair::one_way(Step::Take, count),
+        "request.submit" => pair::request(Step::Request, count),
+        "request.write_both" => pair::request(Step::Write, count),
+        "request.decode_both" => pair::request(Step::Receive, count),
+        "request.deliver_both" => pair::request(Step::Deliver, count),
+        "request.take" => pair::request(Step::Take, count),
+        "request.reply" => pair::request(Step::Reply, count),
+        "request.settle" => pair::request(Step::Settle, count),
         "host.turn" => host::turn(count),
         "host.drain" => host::drain(count),
         _ => return false,
