@@ -14,6 +14,7 @@ use zlink_proto::wire::SocketType;
 pub type NodeId = usize;
 
 /// A network of sockets.
+#[derive(Debug)]
 pub struct Net {
     /// Virtual time.
     pub now: Timestamp,
@@ -29,6 +30,7 @@ pub struct Net {
 }
 
 /// One socket.
+#[derive(Debug)]
 pub struct Node {
     /// The machine.
     pub socket: Socket,
@@ -43,10 +45,12 @@ pub struct Node {
     listeners: Vec<(String, ListenerId)>,
 }
 
+#[derive(Debug)]
 struct Link {
     ends: [End; 2],
 }
 
+#[derive(Debug)]
 struct End {
     node: NodeId,
     connection: Option<Connection>,
@@ -61,11 +65,11 @@ struct End {
 }
 
 impl End {
-    fn new(node: NodeId, connection: Connection) -> Self {
+    fn new(node: NodeId, number: ConnectionNumber, connection: Option<Connection>) -> Self {
         Self {
             node,
-            number: connection.number(),
-            connection: Some(connection),
+            number,
+            connection,
             incoming: VecDeque::new(),
             has_end: false,
             told_end: false,
@@ -146,6 +150,11 @@ impl Net {
     pub fn send(&mut self, node: NodeId, body: &[u8]) -> Submitted {
         let now = self.now;
         self.nodes[node].socket.send(Target::Any, &mut { body }, None, || now).expect("accepted")
+    }
+
+    /// Sends to any peer, which has room.
+    pub fn post(&mut self, node: NodeId, body: &[u8]) {
+        assert_eq!(self.send(node, body), Submitted::Admitted);
     }
 
     /// Takes what a socket received, in its own order.
@@ -293,16 +302,11 @@ impl Net {
             return self.nodes[node].socket.handle_connect_failed(number, now);
         };
         let Some(out) = self.nodes[node].socket.handle_connected(number, now) else { return };
-        let mut out = End::new(node, out);
-        match self.nodes[other].socket.handle_accepted(listener, now) {
-            Some(accepted) => self.links.push(Link { ends: [out, End::new(other, accepted)] }),
-            None => {
-                out.has_end = true;
-                let mut gone = End { connection: None, ..End::new(other, take_connection(&mut out)) };
-                std::mem::swap(&mut out.connection, &mut gone.connection);
-                self.links.push(Link { ends: [out, gone] });
-            }
-        }
+        let accepted = self.nodes[other].socket.handle_accepted(listener, now);
+        let mut out = End::new(node, number, Some(out));
+        out.has_end = accepted.is_none();
+        let number = accepted.as_ref().map_or(ConnectionNumber(0), Connection::number);
+        self.links.push(Link { ends: [out, End::new(other, number, accepted)] });
     }
 
     /// One turn of one side of a connection. True if something happened.
@@ -363,10 +367,6 @@ impl Net {
         }
         is_busy
     }
-}
-
-fn take_connection(end: &mut End) -> Connection {
-    end.connection.take().expect("a connection that was just made")
 }
 
 /// Writes what fits into the pipe.
