@@ -330,6 +330,11 @@ impl Socket {
         self.events.next(reader)
     }
 
+    /// Counts the events that any reader was told: a change means that somebody has something to read.
+    pub fn events_told(&self) -> u64 {
+        self.events.told()
+    }
+
     /// Events that this reader lost because its list was full (N-90).
     pub fn lost_events(&self, reader: EventReader) -> u64 {
         self.events.lost(reader)

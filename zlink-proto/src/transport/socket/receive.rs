@@ -116,12 +116,12 @@ impl Socket {
             return false;
         }
         let count = if found.is_behind { count.min(1) } else { count };
-        self.take_records(set.slot, count, into);
+        self.take_records(set.slot, count, &mut |received| into.push(received));
         self.after_take(set)
     }
 
     /// Moves records and ends their charges in one step.
-    fn take_records(&mut self, slot: u32, count: usize, into: &mut Vec<Received>) -> usize {
+    fn take_records(&mut self, slot: u32, count: usize, put: &mut impl FnMut(Received)) -> usize {
         let (mut taken, mut charge) = (0, 0);
         let mut places = self.token_places(self.sets.at(slot).id);
         while taken < count {
@@ -144,7 +144,7 @@ impl Socket {
                 places -= 1;
                 self.new_token(slot, record.sequence())
             });
-            into.push(Received { set: id, from, record, token });
+            put(Received { set: id, from, record, token });
         }
         let set = self.sets.at_mut(slot);
         set.has_given |= taken > 0;
@@ -155,12 +155,12 @@ impl Socket {
     /// The token of a request that is taken; of an ended set it is used up already.
     fn new_token(&mut self, slot: u32, sequence: u64) -> ReplyToken {
         if self.sets.at(slot).phase == Phase::Ended {
-            return ReplyToken { set: self.sets.at(slot).id, sequence, slot: NONE };
+            return ReplyToken::new(self.sets.at(slot).id, sequence, NONE);
         }
         self.make_token_place(slot);
         let set = self.sets.at_mut(slot);
         let place = self.tokens.insert(&mut set.tokens, set.id, sequence);
-        ReplyToken { set: set.id, sequence, slot: place }
+        ReplyToken::new(set.id, sequence, place)
     }
 
     fn end_receive_charge(&mut self, slot: u32, charge: u64, count: u64) {
@@ -215,6 +215,11 @@ impl Socket {
 
     /// Takes up to `max` records, one per peer in turn (N-66). Returns how many.
     pub fn receive(&mut self, max: usize, into: &mut Vec<Received>, now: Timestamp) -> usize {
+        self.receive_with(max, now, |received| into.push(received))
+    }
+
+    /// As `receive`; each record is moved once, to where the caller wants it.
+    pub fn receive_with(&mut self, max: usize, now: Timestamp, mut put: impl FnMut(Received)) -> usize {
         self.advance(now);
         let mut received = 0;
         while received < max {
@@ -226,7 +231,7 @@ impl Socket {
             if !is_takeable(set, false) {
                 continue;
             }
-            received += self.take_records(id.slot, count, into);
+            received += self.take_records(id.slot, count, &mut put);
             if self.after_take(id) {
                 self.announce(id.slot);
             }

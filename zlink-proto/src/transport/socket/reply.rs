@@ -63,19 +63,19 @@ impl Socket {
         clock: impl FnOnce() -> Timestamp,
     ) -> Result<Submitted, Failure> {
         let place = self.tokens.find(&token).ok_or(TOKEN_ENDED)?;
-        let checked = self.check_reply(token.set, record);
+        let checked = self.check_reply(token.set(), record);
         let measured = match checked {
             Ok(measured) => measured,
             Err(failure) => {
                 self.turn_into_error(place, IO_ERROR);
-                self.serve(token.set.slot);
+                self.serve(token.set().slot);
                 return Err(failure);
             }
         };
-        let slot = token.set.slot;
+        let slot = token.set().slot;
         let passes = is_admission || self.options.replies_pass_pause;
         if self.admit_at_once(slot, measured, passes) {
-            self.push_now(slot, Kind::Reply, token.sequence, record, measured.charge);
+            self.push_now(slot, Kind::Reply, token.sequence(), record, measured.charge);
             self.end_token(place);
             return Ok(Submitted::Admitted);
         }
@@ -86,7 +86,7 @@ impl Socket {
             Family::Reply,
             Destination::Set(slot),
             Kind::Reply,
-            token.sequence,
+            token.sequence(),
             record,
             measured,
             is_admission,
@@ -125,7 +125,7 @@ impl Socket {
         if let Some(place) = self.tokens.find(&token) {
             // Zero is no error number (W-10).
             self.turn_into_error(place, if number == 0 { IO_ERROR } else { number });
-            self.serve(token.set.slot);
+            self.serve(token.set().slot);
         }
     }
 
