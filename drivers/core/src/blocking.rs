@@ -50,8 +50,7 @@ pub(crate) fn block_on<T>(
     call: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     if IS_IN_HANDLER.get() {
-        let failure =
-            Failure::not_submitted(ErrorKind::InvalidOperation, "a blocking call inside a handler");
+        let failure = Failure::not_submitted(ErrorKind::InvalidOperation, "a blocking call inside a handler");
         return Err(Error::new(failure, family, target, Duration::ZERO));
     }
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

@@ -68,7 +68,8 @@ impl<R: Runtime> Drop for LastHandle<R> {
 impl<R: Runtime> Handle<R> {
     fn new(socket_type: SocketType, options: SocketOptions) -> Result<Self, Error> {
         options.check()?;
-        let runtime = R::current().map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
+        let runtime =
+            R::current().map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
         let socket = Socket::new(socket_type, options.machine, shared::seed())
             .map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
         let shared = Shared::new(runtime, socket, options.net);
