@@ -14,6 +14,7 @@ use zlink_proto::wire::SocketType;
 pub type NodeId = usize;
 
 /// A network of sockets.
+#[derive(Debug)]
 pub struct Net {
     /// Virtual time.
     pub now: Timestamp,
@@ -29,6 +30,7 @@ pub struct Net {
 }
 
 /// One socket.
+#[derive(Debug)]
 pub struct Node {
     /// The machine.
     pub socket: Socket,
@@ -43,10 +45,12 @@ pub struct Node {
     listeners: Vec<(String, ListenerId)>,
 }
 
+#[derive(Debug)]
 struct Link {
     ends: [End; 2],
 }
 
+#[derive(Debug)]
 struct End {
     node: NodeId,
     connection: Option<Connection>,
@@ -146,6 +150,11 @@ impl Net {
     pub fn send(&mut self, node: NodeId, body: &[u8]) -> Submitted {
         let now = self.now;
         self.nodes[node].socket.send(Target::Any, &mut { body }, None, || now).expect("accepted")
+    }
+
+    /// Sends to any peer, which has room.
+    pub fn post(&mut self, node: NodeId, body: &[u8]) {
+        assert_eq!(self.send(node, body), Submitted::Admitted);
     }
 
     /// Takes what a socket received, in its own order.

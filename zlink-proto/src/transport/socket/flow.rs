@@ -130,6 +130,7 @@ impl Socket {
                 let epoch = flow.epoch;
                 self.events.tell(now, connection, || EventKind::SendPaused { routing_id: name, epoch });
                 self.update_standing(slot);
+                self.retry_for_token(slot);
             }
             Heard::Changed => {
                 self.end_pause(slot);

@@ -132,6 +132,8 @@ pub struct Counts {
     pub waiters_full: u64,
     /// Records of undrained sets that were given up (N-24).
     pub undrained_discarded: u64,
+    /// Error replies that made place for new requests of a peer that has us paused.
+    pub error_replies_given_up: u64,
     /// FLOWSTATE frames written.
     pub flow_frames_written: u64,
 }

@@ -156,6 +156,8 @@ impl Socket {
         if set.blockers.ending {
             // Nothing new is admitted on a set that ends (N-25a).
             self.end_error(place);
+        } else {
+            self.retry_for_token(id.slot);
         }
     }
 

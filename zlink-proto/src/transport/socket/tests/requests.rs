@@ -477,3 +477,34 @@ fn o35_a_waiting_reservation_can_be_dropped() {
     assert_eq!(rig.results(), []);
     assert_eq!(rig.socket.table_size(), 0);
 }
+
+#[test]
+fn n54_a_large_reply_that_settles_at_once_leaves_the_queue_open() {
+    let mut rig = Rig::dealer(hwms(0, 1_000));
+    let a = rig.join("A", ROUTER);
+    let operation = rig.request(Target::Any, 1).expect("goes");
+    // The reply filled the queue while it came in.
+    let allowance = rig.socket.deliver(a.number, &mut vec![], 5_064, None, true, rig.now);
+    assert!(!allowance.is_open);
+    let allowance = rig.socket.deliver(a.number, &mut vec![reply(1, 5_000)], 0, None, true, rig.now);
+    assert!(allowance.is_open && allowance.room == 1_000);
+    assert_eq!(rig.results(), [(operation, "reply 5000".into())]);
+}
+
+#[test]
+fn n60_error_replies_that_wait_for_running_give_their_places_up() {
+    let options = SocketOptions { reply_tokens_max: 2, ..SocketOptions::default() };
+    let mut rig = Rig::router(options);
+    let a = rig.join("A", DEALER);
+    rig.flow(a, Flow::Paused, 1);
+    rig.arrive(a, (1..=3).map(|sequence| request(sequence, 1)).collect());
+    let taken = tokens(&mut rig, a, 9);
+    assert_eq!(taken.len(), 2);
+    while rig.socket.poll_readable().is_some() {}
+    taken.into_iter().for_each(|token| rig.socket.drop_token(token));
+    assert_eq!(rig.socket.poll_readable(), Some(a.set), "RUNNING may be behind the request that is not read");
+    assert_eq!(tokens(&mut rig, a, 9).len(), 1);
+    assert_eq!(rig.socket.counts().error_replies_given_up, 1);
+    rig.flow(a, Flow::Running, 2);
+    assert_eq!(rig.write(a).iter().map(|frame| frame.sequence).collect::<Vec<_>>(), [2]);
+}
