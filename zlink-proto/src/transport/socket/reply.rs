@@ -68,7 +68,7 @@ impl Socket {
             Ok(measured) => measured,
             Err(failure) => {
                 self.turn_into_error(place, IO_ERROR);
-                self.serve(token.set.slot);
+                self.serve(token.set().slot);
                 return Err(failure);
             }
         };
@@ -125,7 +125,7 @@ impl Socket {
         if let Some(place) = self.tokens.find(&token) {
             // Zero is no error number (W-10).
             self.turn_into_error(place, if number == 0 { IO_ERROR } else { number });
-            self.serve(token.set.slot);
+            self.serve(token.set().slot);
         }
     }
 
