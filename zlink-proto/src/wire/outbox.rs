@@ -434,19 +434,7 @@ fn keep_spare(spares: &mut Vec<Vec<u8>>, mut memory: Vec<u8>) {
     }
 }
 
-<<<<<<< HEAD
-/// Bytes of the part, and how many of them are packed.
-#[inline]
-fn measure(part: &Part<'_>) -> (usize, usize) {
-    let [a, b, c] = part.heads;
-    let heads = a.len() + b.len() + c.len();
-    let body = part.body.as_slice().len();
-    (heads + body, if body <= PACKED_BYTES_MAX { heads + body } else { heads })
-}
-
 mod border;
-=======
->>>>>>> wire
 #[cfg(test)]
 mod tests;
 
