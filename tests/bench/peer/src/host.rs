@@ -1,11 +1,12 @@
 //! The workloads on channels: client to handler.
 
 use crate::harness::{
-    Args, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message, nap, ready, sender,
-    stamp, vm_kib,
+    Args, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message, nap,
+    ready, sender, stamp, vm_kib,
 };
 use crate::meters::{
-    Latencies, Meter, Slow, Source, is_end, report_idle, report_rate, report_sent, report_served, report_slow_sender,
+    Latencies, Meter, Slow, Source, is_end, report_idle, report_rate, report_sent, report_served,
+    report_slow_sender,
 };
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -41,7 +42,6 @@ pub(crate) async fn run(args: Args) {
 }
 
 /// What the handlers of one run count. Handlers of a channel run one at a time, so that plain loads and stores do.
-#[derive(Default)]
 struct Counts {
     messages: AtomicU64,
     bytes: AtomicU64,
@@ -55,7 +55,15 @@ struct Counts {
 impl Counts {
     /// Lives as long as the process: handlers refer to it without counting references.
     fn leak() -> &'static Self {
-        Box::leak(Box::default())
+        Box::leak(Box::new(Self {
+            messages: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            ends: AtomicU64::new(0),
+            per_sender: [const { AtomicU64::new(0) }; FAN_IN],
+            first: OnceLock::new(),
+            last: OnceLock::new(),
+            done: Notify::new(),
+        }))
     }
 
     #[inline]

@@ -30,12 +30,13 @@ fn main() -> ExitCode {
         }
     };
     harness::raise_file_limit();
-    if args.is_multi_thread {
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("runtime");
-        runtime.block_on(async { tokio::spawn(run(args)).await.expect("no panic in the run") });
-    } else {
-        Builder::new_current_thread().enable_all().build().expect("runtime").block_on(run(args));
-    }
+    let mut builder = match args.is_multi_thread {
+        true => Builder::new_multi_thread(),
+        false => Builder::new_current_thread(),
+    };
+    let runtime = builder.worker_threads(2).enable_all().build().expect("runtime");
+    // In a task, as an application's work is: waking the future of `block_on` costs tokio one more look at its driver.
+    runtime.block_on(async { tokio::spawn(run(args)).await.expect("no panic in the run") });
     // As the reference peers do: what still runs ends with the process, no figure is taken after the last line.
     std::process::exit(0)
 }

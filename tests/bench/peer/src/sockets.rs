@@ -1,8 +1,8 @@
 //! The workloads on raw sockets: DEALER to ROUTER.
 
 use crate::harness::{
-    Args, END, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message, nap, ready,
-    sender, sequence, stamp, vm_kib,
+    Args, END, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message,
+    nap, ready, sender, sequence, stamp, vm_kib,
 };
 use crate::meters::{
     Latencies, Meter, Slow, Source, report_idle, report_rate, report_sent, report_served, report_slow_sender,
@@ -45,6 +45,12 @@ async fn dealer(args: &Args) -> Dealer {
     dealer
 }
 
+/// The only part.
+#[inline]
+fn body(received: &Received) -> &[u8] {
+    received.record.part(0).unwrap_or_default()
+}
+
 async fn receive(router: Router) {
     ready();
     let mut meter = Meter::default();
@@ -52,7 +58,7 @@ async fn receive(router: Router) {
     loop {
         router.recv_many(&mut batch, BATCH_RECORDS).await.expect("open socket");
         for received in batch.drain(..) {
-            if meter.hit(&received.record.part(0)) {
+            if meter.hit(body(&received)) {
                 return meter.report("");
             }
         }
@@ -85,14 +91,15 @@ async fn serve(router: Router) {
     loop {
         router.recv_many(&mut batch, BATCH_RECORDS).await.expect("open socket");
         for received in batch.drain(..) {
-            let body = received.record.part(0);
-            let Some(token) = received.token else {
-                assert_eq!(sequence(&body), END, "one-way data is the end");
+            let Received { record, token, .. } = received;
+            let message = record.part(0).unwrap_or_default();
+            let Some(token) = token else {
+                assert_eq!(sequence(message), END, "one-way data is the end");
                 report_served(requests, cpu);
                 return nap(100).await;
             };
             requests += 1;
-            router.reply(token, body).await.expect("a live client");
+            router.reply(token, message).await.expect("a live client");
         }
     }
 }
@@ -147,11 +154,11 @@ async fn receive_from_many(router: Router) {
     while ends < FAN_IN {
         router.recv_many(&mut batch, BATCH_RECORDS).await.expect("open socket");
         for received in batch.drain(..) {
-            let body = received.record.part(0);
-            if meter.hit(&body) {
+            let message = body(&received);
+            if meter.hit(message) {
                 ends += 1;
             } else {
-                per_sender[sender(&body)] += 1;
+                per_sender[sender(message)] += 1;
             }
         }
     }
@@ -193,7 +200,7 @@ async fn receive_slowly(router: Router) {
     let mut slow = Slow::new();
     loop {
         let received = router.recv().await.expect("open socket");
-        match slow.hit(&received.record.part(0)) {
+        match slow.hit(body(&received)) {
             Some(true) => nap(1).await,
             Some(false) => {}
             None => return slow.report(),
