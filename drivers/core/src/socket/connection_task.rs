@@ -18,7 +18,9 @@ use zlink_proto::transport::{Connection, ConnectionIo};
 const SLICES_MAX: usize = 64;
 /// Bytes that are written before other tasks get their turn.
 const WRITE_BYTES_MAX: usize = 524_288;
-/// A connection on which nothing happened for so long gives its buffers back; at most twice as long after the last byte.
+/// Wake-ups with bytes until a connection counts as busy: a handshake and some messages more.
+const BUSY_WAKES: u32 = 16;
+/// A busy connection on which nothing happened for so long gives its buffers back; at most twice as long after the last byte.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 
 pub(super) struct ConnectionTask<R: Runtime> {
@@ -32,8 +34,10 @@ pub(super) struct ConnectionTask<R: Runtime> {
     now: Timestamp,
     /// When to look whether this connection is quiet; none: its buffers were given back.
     quiet_check: Option<Timestamp>,
-    /// Something happened since the last look.
+    /// Something happened since the last rest.
     is_busy: bool,
+    /// Rests since the last check that something had happened before.
+    heat: u32,
     /// The socket does not know the waker yet.
     is_waker_new: bool,
     /// The sending side of the stream was ended (N-89).
@@ -70,6 +74,7 @@ impl<R: Runtime> ConnectionTask<R> {
             now: Timestamp::ZERO,
             quiet_check: None,
             is_busy: false,
+            heat: 0,
             is_waker_new: false,
             is_shut_down: false,
             is_read_over: false,
@@ -221,17 +226,32 @@ impl<R: Runtime> ConnectionTask<R> {
         }
     }
 
-    /// Buffers are kept from one message to the next, and given back when none follows.
+    /// Where messages follow each other, buffers are kept from one to the next and given back when none follows. Elsewhere they
+    /// are given back at once, so that thousands of rarely used connections share the same memory one after the other.
     fn look_for_quiet(&mut self) {
-        if self.quiet_check.is_some_and(|check| check > self.now) {
-            return;
-        }
         if std::mem::take(&mut self.is_busy) {
-            self.quiet_check = Some(self.now.saturating_add(QUIET_AFTER));
-        } else if self.quiet_check.take().is_some() {
-            self.connection.release_buffers();
-            self.wakes.release();
+            self.heat = self.heat.saturating_add(1);
         }
+        match self.quiet_check {
+            None if self.heat >= BUSY_WAKES => {
+                self.quiet_check = Some(self.now.saturating_add(QUIET_AFTER));
+            }
+            None => self.release(),
+            Some(check) if check > self.now => {}
+            Some(_) if self.heat > 0 => {
+                self.heat = 0;
+                self.quiet_check = Some(self.now.saturating_add(QUIET_AFTER));
+            }
+            Some(_) => {
+                self.quiet_check = None;
+                self.release();
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        self.connection.release_buffers();
+        self.wakes.release();
     }
 
     /// W-20: what is left is told, one attempt to write without waiting, then the stream is dropped.
