@@ -109,7 +109,8 @@ fn agree_on(vector: &Vector) {
 fn t90_the_short_way_agrees_with_the_long_one_on_all_vectors() {
     let vectors = vectors();
     vectors.iter().for_each(agree_on);
-    let calls = vectors.iter().filter(|vector| vector.sender == Some(Sender::Client) && vector.expect == "ok");
+    let calls =
+        vectors.iter().filter(|vector| vector.sender == Some(Sender::Client) && vector.expect == "ok");
     assert!(calls.count() >= 2, "the vectors have calls of clients");
 }
 
@@ -151,7 +152,8 @@ fn s10_metadata_that_cannot_be_written_leaves_nothing_behind() {
 #[test]
 fn s11_a_prefix_takes_no_text_that_a_peer_would_refuse() {
     let long = "x".repeat(256);
-    for (channel, packet, content) in [("", "p", "c"), ("c", "", "c"), ("c", "p", ""), ("a\0", "p", "c"), ("c", &long, "c")]
+    for (channel, packet, content) in
+        [("", "p", "c"), ("c", "", "c"), ("c", "p", ""), ("a\0", "p", "c"), ("c", &long, "c")]
     {
         assert!(Prefix::new(channel, packet, content).is_err(), "{channel} {packet} {content}");
     }

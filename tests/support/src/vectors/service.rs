@@ -5,8 +5,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zlink_proto::wire::service::stream::{StreamPacket, decode_prefix};
 use zlink_proto::wire::service::{
-    ActorAddress, Admission, Content, Envelope, Fanout, Fence, MeshDescriptor, Metadata, Multipart, SendReady,
-    Sender, ServiceFault, SpotAddress, decode,
+    ActorAddress, Admission, Content, Envelope, Fanout, Fence, MeshDescriptor, Metadata, Multipart,
+    SendReady, Sender, ServiceFault, SpotAddress, decode,
 };
 use zlink_proto::wire::{Kind, Record};
 
@@ -38,7 +38,9 @@ pub type Outcome = Result<(Value, Vec<Bytes>), ServiceFault>;
 pub fn check_service(json: &str) -> Vec<Mismatch> {
     match read_vectors(json) {
         Ok(vectors) => vectors.iter().flat_map(check).collect(),
-        Err(reason) => vec![Mismatch { id: "file".into(), expected: "a list of vectors".into(), got: reason }],
+        Err(reason) => {
+            vec![Mismatch { id: "file".into(), expected: "a list of vectors".into(), got: reason }]
+        }
     }
 }
 
@@ -78,9 +80,8 @@ fn check(vector: &Vector) -> Option<Mismatch> {
     let mismatch = |expected: String, got: String| Some(Mismatch { id: vector.id.clone(), expected, got });
     match run(vector) {
         None => mismatch("a known codec".into(), vector.codec.clone()),
-        Some(Err(fault)) if vector.expect != "ok" => {
-            (fault.class.name() != vector.expect).then(|| mismatch(vector.expect.clone(), fault.to_string()))?
-        }
+        Some(Err(fault)) if vector.expect != "ok" => (fault.class.name() != vector.expect)
+            .then(|| mismatch(vector.expect.clone(), fault.to_string()))?,
         Some(Err(fault)) => mismatch("ok".into(), fault.to_string()),
         Some(Ok((fields, _))) if vector.expect != "ok" => mismatch(vector.expect.clone(), fields.to_string()),
         Some(Ok((fields, _))) if !is_same(&fields, &vector.fields) => {
@@ -100,12 +101,10 @@ pub fn run(vector: &Vector) -> Option<Outcome> {
     let first = vector.parts.first().cloned().unwrap_or_default();
     Some(match vector.codec.as_str() {
         "record" => run_record(&record, vector.sender),
-        "metadata" => Metadata::decode(&first).map(|metadata| {
-            (metadata_value(&metadata), vec![written(|into| metadata.encode(into))])
-        }),
-        "payload" => Envelope::decode(&first).map(|envelope| {
-            (envelope_value(&envelope), vec![written(|into| envelope.encode(into))])
-        }),
+        "metadata" => Metadata::decode(&first)
+            .map(|metadata| (metadata_value(&metadata), vec![written(|into| metadata.encode(into))])),
+        "payload" => Envelope::decode(&first)
+            .map(|envelope| (envelope_value(&envelope), vec![written(|into| envelope.encode(into))])),
         "multipart" => run_multipart(&first),
         "sendready" => SendReady::decode(&first)
             .map(|ready| (ready_value(&ready), vec![written(|into| ready.encode(into))])),
@@ -293,7 +292,9 @@ fn envelope_value(envelope: &Envelope<'_>) -> Value {
 fn is_same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Number(number), Value::String(text)) => number.to_string() == *text,
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_same(a, b)))
         }

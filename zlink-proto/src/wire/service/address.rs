@@ -68,7 +68,11 @@ pub struct ActorAddress<'a> {
 
 fn operation(reader: &mut Reader<'_>, is_request: bool) -> Read<OperationKey> {
     let key = OperationKey { high: reader.u64("operation")?, low: reader.u64("operation")? };
-    if is_request && key.high == 0 && key.low == 0 { Err(ServiceFault::invalid("operation")) } else { Ok(key) }
+    if is_request && key.high == 0 && key.low == 0 {
+        Err(ServiceFault::invalid("operation"))
+    } else {
+        Ok(key)
+    }
 }
 
 fn hop(reader: &mut Reader<'_>) -> Read<u8> {

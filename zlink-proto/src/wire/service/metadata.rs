@@ -83,7 +83,6 @@ impl<'a> Metadata<'a> {
         into.u8(self.count);
         into.extend_from_slice(self.pairs);
     }
-
 }
 
 /// Writes the frame of `pairs`, for callers.
