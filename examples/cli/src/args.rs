@@ -96,8 +96,8 @@ pub(crate) struct Load {
     /// Name of the channel
     #[arg(long, value_name = "C")]
     pub(crate) channel: String,
-    /// Where the server is: tcp://HOST:PORT; several times for several servers
-    #[arg(long, value_name = "E", required = true)]
+    /// Where the server is: tcp://HOST:PORT; several, with commas between them, for several servers
+    #[arg(long, value_name = "E", required = true, value_delimiter = ',')]
     pub(crate) connect: Vec<String>,
     /// How many in all [default: 1, or as many as --for allows]
     #[arg(long, value_name = "N")]

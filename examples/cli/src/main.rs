@@ -5,6 +5,10 @@
 
 mod args;
 mod decode;
+mod histogram;
+mod ledger;
+mod report;
+mod signals;
 mod units;
 
 use args::{Cli, Command};

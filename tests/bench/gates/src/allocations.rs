@@ -3,11 +3,17 @@
 use crate::{Count, Programs, Selection};
 use std::process::Command;
 
-pub(crate) fn measure(programs: &Programs, selection: &Selection, into: &mut Vec<Count>) -> Result<(), String> {
+pub(crate) fn measure(
+    programs: &Programs,
+    selection: &Selection,
+    into: &mut Vec<Count>,
+) -> Result<(), String> {
     if !selection.has_some_of("allocations.") {
         return Ok(());
     }
-    let output = Command::new(programs.path("allocations")).output().map_err(|error| format!("allocations: {error}"))?;
+    let output = Command::new(programs.path("allocations"))
+        .output()
+        .map_err(|error| format!("allocations: {error}"))?;
     if !output.status.success() {
         return Err(format!("allocations: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
     }

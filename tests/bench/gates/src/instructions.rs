@@ -27,7 +27,11 @@ const STEPS: &[&str] = &[
 /// Fewer and more repetitions.
 const COUNTS: [u64; 2] = [2_000, 12_000];
 
-pub(crate) fn measure(programs: &Programs, selection: &Selection, into: &mut Vec<Count>) -> Result<(), String> {
+pub(crate) fn measure(
+    programs: &Programs,
+    selection: &Selection,
+    into: &mut Vec<Count>,
+) -> Result<(), String> {
     let wanted: Vec<&str> = STEPS.iter().copied().filter(|step| selection.has(&name_of(step))).collect();
     // Two at a time: callgrind counts, so that neighbours do not change the result.
     for pair in wanted.chunks(2) {
@@ -51,7 +55,9 @@ fn count(programs: &Programs, step: &str) -> Result<Count, String> {
     let (less, more) = (collected(programs, step, few)?, collected(programs, step, many)?);
     let value = (more as f64 - less as f64) / (many - few) as f64;
     if value < 1.0 {
-        return Err(format!("{step}: {value} instructions cannot be; is the measured function still found by its name?"));
+        return Err(format!(
+            "{step}: {value} instructions cannot be; is the measured function still found by its name?"
+        ));
     }
     Ok(Count { name: name_of(step), value })
 }

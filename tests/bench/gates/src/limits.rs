@@ -29,7 +29,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Limit>, String> {
             _ => return Err(wrong("NAME LIMIT MUST")),
         };
         let limit = limit.parse().map_err(|_| wrong("the limit is no number"))?;
-        let must = if must == "-" { None } else { Some(must.parse().map_err(|_| wrong("must is no number"))?) };
+        let must =
+            if must == "-" { None } else { Some(must.parse().map_err(|_| wrong("must is no number"))?) };
         if must.is_some_and(|must: f64| must < limit) {
             return Err(wrong("the limit is looser than must"));
         }

@@ -56,28 +56,33 @@ fn measure(programs: &Programs, selection: &Selection) -> Result<Vec<Count>, Str
     Ok(counts)
 }
 
-/// Prints the table; false if a limit does not hold.
+/// Prints the table, in Markdown; false if a limit does not hold.
 fn judge(limits: &[Limit], counts: &[Count]) -> bool {
-    println!("{:<44} {:>10} {:>10} {:>10}", "count", "measured", "limit", "must");
+    println!("| {:<42} | measured | limit | must | |", "count");
+    println!("|{}|---|---|---|---|", "-".repeat(44));
     let mut all_hold = true;
     for limit in limits {
-        let Some(count) = counts.iter().find(|count| count.name == limit.name) else {
-            println!("{:<44} {:>10} {:>10} {:>10} MISSING", limit.name, "-", limit.limit, limit.must());
-            all_hold = false;
-            continue;
+        let count = counts.iter().find(|count| count.name == limit.name);
+        let (shown, verdict) = match count {
+            Some(count) if count.value <= limit.limit => (figure(count.value), ""),
+            Some(count) => (figure(count.value), "too much"),
+            None => ("-".into(), "missing"),
         };
-        let holds = count.value <= limit.limit;
-        all_hold &= holds;
-        let verdict = if holds { "" } else { " TOO MUCH" };
-        println!("{:<44} {:>10.3} {:>10} {:>10}{verdict}", limit.name, count.value, limit.limit, limit.must());
+        all_hold &= verdict.is_empty();
+        println!("| {:<42} | {shown} | {} | {} | {verdict} |", limit.name, limit.limit, limit.must());
     }
     for count in counts {
         if !limits.iter().any(|limit| limit.name == count.name) {
-            println!("{:<44} {:>10.3} has no line in the limits", count.name, count.value);
+            println!("| {:<42} | {} | - | - | no limit |", count.name, figure(count.value));
             all_hold = false;
         }
     }
     all_hold
+}
+
+/// Three digits behind the point for fractions, none for instructions.
+fn figure(value: f64) -> String {
+    if value < 20.0 { format!("{value:.3}") } else { format!("{value:.0}") }
 }
 
 fn run() -> Result<bool, String> {

@@ -19,14 +19,19 @@ const RUNS: &[(&str, &str, &str, &str)] = &[
     ("host", "zlinkhost", "w3", "n"),
 ];
 
-pub(crate) fn measure(programs: &Programs, selection: &Selection, into: &mut Vec<Count>) -> Result<(), String> {
+pub(crate) fn measure(
+    programs: &Programs,
+    selection: &Selection,
+    into: &mut Vec<Count>,
+) -> Result<(), String> {
     for (level, peer, workload, key) in RUNS {
         let names = ["sender", "receiver"].map(|side| format!("system_calls.{level}.{workload}.{side}"));
         if !names.iter().any(|name| selection.has(name)) {
             continue;
         }
         let [short, long] = SECONDS;
-        let (less, more) = (run(programs, peer, workload, short, key)?, run(programs, peer, workload, long, key)?);
+        let (less, more) =
+            (run(programs, peer, workload, short, key)?, run(programs, peer, workload, long, key)?);
         let messages = more.messages - less.messages;
         if messages < 100.0 {
             return Err(format!("{level} {workload}: only {messages} messages more in the longer run"));
@@ -47,13 +52,16 @@ struct Run {
 
 fn run(programs: &Programs, peer: &str, workload: &str, seconds: &str, key: &str) -> Result<Run, String> {
     let port = free_port()?;
-    let start = |side: &str| Traced::start(&programs.path("zlink-peer"), &[peer, side, workload, &port, "64", seconds]);
+    let start = |side: &str| {
+        Traced::start(&programs.path("zlink-peer"), &[peer, side, workload, &port, "64", seconds])
+    };
     let mut server = start("srv")?;
     server.wait_ready()?;
     let mut client = start("cli")?;
     let figures = client.figures()?;
     server.figures()?;
-    let messages = *figures.get(key).ok_or_else(|| format!("{peer} {workload}: the client tells no {key}"))?;
+    let messages =
+        *figures.get(key).ok_or_else(|| format!("{peer} {workload}: the client tells no {key}"))?;
     Ok(Run { messages, client: client.end()?, server: server.end()? })
 }
 
@@ -108,7 +116,9 @@ impl Traced {
             let line = self.next_line()?;
             if let Some(rest) = line.strip_prefix("R ") {
                 let pairs = rest.split_whitespace().filter_map(|word| word.split_once('='));
-                return Ok(pairs.filter_map(|(key, value)| Some((key.into(), value.parse().ok()?))).collect());
+                return Ok(pairs
+                    .filter_map(|(key, value)| Some((key.into(), value.parse().ok()?)))
+                    .collect());
             }
         }
     }
@@ -118,7 +128,8 @@ impl Traced {
         // On this signal strace ends its program and writes the summary.
         let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         self.child.wait().map_err(|error| error.to_string())?;
-        let text = std::fs::read_to_string(&self.summary).map_err(|error| format!("{}: {error}", self.what))?;
+        let text =
+            std::fs::read_to_string(&self.summary).map_err(|error| format!("{}: {error}", self.what))?;
         let total = text.lines().rev().find(|line| line.trim_end().ends_with(" total"));
         total
             .and_then(|line| line.split_whitespace().nth(3)?.parse().ok())

@@ -129,7 +129,10 @@ pub(crate) fn sequence(message: &[u8]) -> u64 {
 /// The sender's number.
 #[inline]
 pub(crate) fn sender(message: &[u8]) -> usize {
-    message.get(8..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
+    message
+        .get(8..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
 }
 
 /// The last message of a sender.

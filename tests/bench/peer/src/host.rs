@@ -1,11 +1,12 @@
 //! The workloads on channels: client to handler.
 
 use crate::harness::{
-    Args, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message, nap, ready, sender,
-    stamp, vm_kib,
+    Args, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message, nap,
+    ready, sender, stamp, vm_kib,
 };
 use crate::meters::{
-    Latencies, Meter, Slow, Source, is_end, report_idle, report_rate, report_sent, report_served, report_slow_sender,
+    Latencies, Meter, Slow, Source, is_end, report_idle, report_rate, report_sent, report_served,
+    report_slow_sender,
 };
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

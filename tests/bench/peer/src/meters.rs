@@ -96,11 +96,7 @@ impl Source {
 
 /// The sending side's line.
 pub(crate) fn report_sent(messages: u64, cpu_at_start: u64) {
-    println!(
-        "R tx={messages} txcpu={:.0} txhwm={}",
-        per(cpu_ns() - cpu_at_start, messages),
-        vm_kib("VmHWM")
-    );
+    println!("R tx={messages} txcpu={:.0} txhwm={}", per(cpu_ns() - cpu_at_start, messages), vm_kib("VmHWM"));
 }
 
 /// Latencies of W2.
@@ -133,7 +129,11 @@ impl Latencies {
             let index = (count as f64 * q) as usize;
             f64::from(self.nanoseconds.get(index).copied().unwrap_or(0)) / 1000.0
         };
-        println!("R n={count} rate={rate:.0} p50={:.2} p99={:.2} txcpu={cpu:.0}", quantile(0.50), quantile(0.99));
+        println!(
+            "R n={count} rate={rate:.0} p50={:.2} p99={:.2} txcpu={cpu:.0}",
+            quantile(0.50),
+            quantile(0.99)
+        );
     }
 }
 

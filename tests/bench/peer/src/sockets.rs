@@ -1,8 +1,8 @@
 //! The workloads on raw sockets: DEALER to ROUTER.
 
 use crate::harness::{
-    Args, END, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message, nap, ready,
-    sender, sequence, stamp, vm_kib,
+    Args, END, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message,
+    nap, ready, sender, sequence, stamp, vm_kib,
 };
 use crate::meters::{
     Latencies, Meter, Slow, Source, report_idle, report_rate, report_sent, report_served, report_slow_sender,

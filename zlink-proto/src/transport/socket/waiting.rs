@@ -1,6 +1,6 @@
 //! Waiting lines: who waits for what, who goes next, and how a wait ends (B-11, B-29, B-30, O-20 to O-33).
 
-use super::submit::{Measured, Selected, RECORD_TOO_LARGE};
+use super::submit::{Measured, RECORD_TOO_LARGE, Selected};
 use super::{CANDIDATE_WAIT, Outcome, Settled, Slot, Socket};
 use crate::error::{ErrorKind, Failure, Submission};
 use crate::id::{OperationId, SetId};
@@ -132,15 +132,23 @@ impl Socket {
             Family::Request => (
                 self.request_waiting_bytes == 0
                     || self.request_waiting_bytes.saturating_add(charge) <= options.request_waiting_bytes_max,
-                Failure::not_submitted(ErrorKind::CapacityExceeded, "too many bytes of requests wait for room"),
+                Failure::not_submitted(
+                    ErrorKind::CapacityExceeded,
+                    "too many bytes of requests wait for room",
+                ),
             ),
             Family::Send | Family::Reservation | Family::Reply => {
-                let waiters =
-                    if family == Family::Reply { self.reply_waiters } else { self.send_waiters };
+                let waiters = if family == Family::Reply { self.reply_waiters } else { self.send_waiters };
                 let has_room = waiters.count < options.waiters_max
                     && (waiters.count == 0
                         || waiters.bytes.saturating_add(charge) <= options.waiting_bytes_max);
-                (has_room, Failure::not_submitted(ErrorKind::DeadlineExceeded, "too many concurrent sends wait here"))
+                (
+                    has_room,
+                    Failure::not_submitted(
+                        ErrorKind::DeadlineExceeded,
+                        "too many concurrent sends wait here",
+                    ),
+                )
             }
         };
         if has_room {
@@ -483,8 +491,7 @@ impl Socket {
         let entry = &self.operations[slot];
         let (family, place, set, token) = (entry.family, entry.place, entry.set, entry.token);
         let is_deadline = entry.deadline <= now;
-        let submission =
-            if place == Place::Pending { Submission::Unknown } else { Submission::NotSubmitted };
+        let submission = if place == Place::Pending { Submission::Unknown } else { Submission::NotSubmitted };
         let (kind, reason) = match place {
             Place::Unfixed if !is_deadline => (ErrorKind::NotFound, "no candidate within 5 s"),
             Place::Endpoint(_) if family == Family::Request => {

@@ -4,7 +4,9 @@ use crate::{batches, measured};
 use std::hint::black_box;
 use zlink_proto::id::ConnectionNumber;
 use zlink_proto::time::Timestamp;
-use zlink_proto::transport::{Connection, Outcome, Received, Settled, Socket, SocketOptions, SocketOutput, Target};
+use zlink_proto::transport::{
+    Connection, Outcome, Received, Settled, Socket, SocketOptions, SocketOutput, Target,
+};
 use zlink_proto::wire::SocketType;
 
 const PAYLOAD: [u8; 64] = [7; 64];

@@ -56,7 +56,8 @@ pub(crate) fn decode(count: usize) {
         rest = later;
         decoded += measured(|| {
             decoder.filled(now.len());
-            let end = decoder.decode_records(&mut Allowance::UNLIMITED, &mut records);
+            let mut allowance = Allowance::UNLIMITED;
+            let end = decoder.decode_records(&mut allowance, &mut records);
             assert_eq!(end, Ok(Decoded::NeedMore), "only records");
             let count = black_box(&records).len();
             records.clear();
