@@ -83,7 +83,8 @@ impl ReceiveQueue {
             self.is_open_counted = true;
             self.meter.count_attempts(1, 0);
         }
-        let is_refused = refused.is_some_and(|part| !self.meter.has_room_for_part(part.charge, part.is_first));
+        let is_refused =
+            refused.is_some_and(|part| !self.meter.has_room_for_part(part.charge, part.is_first));
         if is_refused {
             self.meter.refuse();
             self.refused = refused;

@@ -1,20 +1,21 @@
 //! Raw sockets: DEALER and ROUTER. Records in, records out; reconnecting, byte limits, requests and replies are the machine's.
 
-mod call;
+pub(crate) mod call;
 mod close;
 mod connection_task;
 mod events;
+mod futures;
 mod options;
 mod receive;
 mod reply;
 mod reserve;
-mod shared;
+pub(crate) mod shared;
 mod slots;
 mod tasks;
 
-pub use call::{Request, Send};
 pub use close::CloseReport;
 pub use events::Events;
+pub use futures::{Request, Send};
 pub use options::SocketOptions;
 pub use receive::Received;
 pub use reply::{Reply, ReplyToken};
@@ -29,7 +30,7 @@ use crate::error::{Error, Family, TrySendError};
 use crate::net;
 use crate::runtime::Runtime;
 use crate::sync::WaiterKey;
-use call::{refused_error, target_name};
+use call::Address;
 use receive::{Many, One, Receive};
 use shared::{ListenerEntry, Shared};
 use std::fmt;
@@ -65,6 +66,53 @@ impl<R: Runtime> Drop for LastHandle<R> {
     }
 }
 
+/// Gives a socket its own task.
+pub(crate) fn start_socket<R: Runtime>(shared: &Arc<Shared<R>>) {
+    SocketTask::spawn(Arc::clone(shared));
+}
+
+/// Accepts connections from now on.
+pub(crate) fn listen_on<R: Runtime>(shared: &Arc<Shared<R>>, listener: R::Listener, endpoint: String) {
+    tracing::info!(%endpoint, "zlink.socket.listening");
+    let id = shared.section(|locked| {
+        let id = locked.socket.add_listener();
+        locked.listeners.push(ListenerEntry { id, endpoint, waker: None });
+        id
+    });
+    ListenerTask::spawn(Arc::clone(shared), listener, id);
+}
+
+/// Registers an endpoint.
+pub(crate) fn connect_to<R: Runtime>(shared: &Shared<R>, endpoint: &str) -> Result<(), Error> {
+    let now = shared.runtime.now();
+    let parsed = net::parse(endpoint, EndpointUse::Connect)?;
+    shared.section(|locked| {
+        let id = locked
+            .socket
+            .connect(endpoint, now)
+            .map_err(|failure| Error::new(failure, Family::Setup, endpoint, Duration::ZERO))?;
+        // The machine may have given up an endpoint by itself, and uses its number again.
+        locked.endpoints.retain(|(_, known)| *known != id);
+        locked.endpoints.push((parsed, id));
+        Ok(())
+    })
+}
+
+/// Ends an endpoint.
+pub(crate) fn disconnect_from<R: Runtime>(shared: &Shared<R>, endpoint: &str) -> Result<(), Error> {
+    let now = shared.runtime.now();
+    let parsed = net::parse(endpoint, EndpointUse::Connect)?;
+    shared.section(|locked| {
+        let place = locked.endpoints.iter().position(|(known, _)| *known == parsed);
+        let place = place.ok_or_else(|| Error::setup(ErrorKind::NotFound, endpoint, "not connected"))?;
+        let (_, id) = locked.endpoints.swap_remove(place);
+        locked
+            .socket
+            .disconnect(id, now)
+            .map_err(|failure| Error::new(failure, Family::Setup, endpoint, Duration::ZERO))
+    })
+}
+
 impl<R: Runtime> Handle<R> {
     fn new(socket_type: SocketType, options: SocketOptions) -> Result<Self, Error> {
         options.check()?;
@@ -72,8 +120,8 @@ impl<R: Runtime> Handle<R> {
             R::current().map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
         let socket = Socket::new(socket_type, options.machine, shared::seed())
             .map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
-        let shared = Shared::new(runtime, socket, options.net);
-        SocketTask::spawn(Arc::clone(&shared));
+        let shared = Shared::new(runtime, socket, options.net, None);
+        start_socket(&shared);
         Ok(Self { _last: Arc::new(LastHandle(Arc::clone(&shared))), shared })
     }
 
@@ -82,13 +130,7 @@ impl<R: Runtime> Handle<R> {
         let parsed = net::parse(endpoint, EndpointUse::Bind)?;
         let (listener, bound) = net::listen(&shared.runtime, &parsed, &shared.net).await?;
         let name = bound.to_string();
-        let id = shared.section(|locked| {
-            let id = locked.socket.add_listener();
-            locked.listeners.push(ListenerEntry { id, endpoint: name.clone(), waker: None });
-            id
-        });
-        ListenerTask::spawn(Arc::clone(shared), listener, id);
-        tracing::info!(endpoint = %name, "zlink.socket.listening");
+        listen_on(shared, listener, name.clone());
         Ok(name)
     }
 
@@ -102,40 +144,13 @@ impl<R: Runtime> Handle<R> {
         })
     }
 
-    fn connect(&self, endpoint: &str) -> Result<(), Error> {
-        let now = self.shared.runtime.now();
-        let parsed = net::parse(endpoint, EndpointUse::Connect)?;
-        self.shared.section(|locked| {
-            let id = locked
-                .socket
-                .connect(endpoint, now)
-                .map_err(|failure| Error::new(failure, Family::Setup, endpoint, Duration::ZERO))?;
-            locked.endpoints.push((parsed, id));
-            Ok(())
-        })
-    }
-
-    fn disconnect(&self, endpoint: &str) -> Result<(), Error> {
-        let now = self.shared.runtime.now();
-        let parsed = net::parse(endpoint, EndpointUse::Connect)?;
-        self.shared.section(|locked| {
-            let place = locked.endpoints.iter().position(|(known, _)| *known == parsed);
-            let place = place.ok_or_else(|| Error::setup(ErrorKind::NotFound, endpoint, "not connected"))?;
-            let (_, id) = locked.endpoints.swap_remove(place);
-            locked
-                .socket
-                .disconnect(id, now)
-                .map_err(|failure| Error::new(failure, Family::Setup, endpoint, Duration::ZERO))
-        })
-    }
-
     fn try_send<M: Outgoing>(&self, target: Target<'_>, mut message: M) -> Result<(), TrySendError<M>> {
         let sent = self.shared.section(|locked| locked.socket.try_send(target, &mut message));
         match sent {
             Ok(()) => Ok(()),
             Err(Refused::Full) => Err(TrySendError::Full(message)),
             Err(Refused::Failed(failure)) => {
-                let error = refused_error(Refused::Failed(failure), Family::Send, target);
+                let error = Address::raw(target, Family::Send).error(failure, Duration::ZERO);
                 Err(TrySendError::Failed(message, error))
             }
         }
@@ -205,7 +220,7 @@ macro_rules! common {
             /// # Errors
             /// `InvalidOperation` for an address that is not legal, `AlreadyExists` if it is connected already.
             pub fn connect(&self, endpoint: &str) -> Result<(), Error> {
-                self.handle.connect(endpoint)
+                connect_to(&self.handle.shared, endpoint)
             }
 
             /// Ends an endpoint and its peer.
@@ -213,7 +228,7 @@ macro_rules! common {
             /// # Errors
             /// `NotFound`: not connected.
             pub fn disconnect(&self, endpoint: &str) -> Result<(), Error> {
-                self.handle.disconnect(endpoint)
+                disconnect_from(&self.handle.shared, endpoint)
             }
 
             /// Waits for at least one ready peer.
@@ -353,7 +368,7 @@ impl<R: Runtime> Dealer<R> {
 
     /// Books room for a record of `bytes`: the send with it cannot wait any more (O-35).
     pub fn reserve(&self, bytes: u64) -> Reserve<'_, R> {
-        Reserve::new(&self.handle.shared, Target::Any, bytes)
+        Reserve::new(&self.handle.shared, Address::raw(Target::Any, Family::Send), bytes)
     }
 
     /// Sends a request and waits for its reply, at most the request timeout. See [`Request`] for what dropping the future means.
@@ -410,7 +425,7 @@ impl<R: Runtime> Router<R> {
 
     /// Books room for a record of `bytes` to the peer of this name (O-35).
     pub fn reserve_to<'a>(&'a self, to: &'a RoutingId, bytes: u64) -> Reserve<'a, R> {
-        Reserve::new(&self.handle.shared, Target::Named(to), bytes)
+        Reserve::new(&self.handle.shared, Address::raw(Target::Named(to), Family::Send), bytes)
     }
 
     /// Sends a request to the ROUTER of this name and waits for its reply.
@@ -428,9 +443,4 @@ impl<R: Runtime> Router<R> {
     pub fn reply<M: Outgoing>(&self, token: ReplyToken<R>, message: M) -> Reply<R, M> {
         Reply::new(token, message)
     }
-}
-
-/// A wait that ended with its socket, for errors of reservations.
-fn failed(failure: Failure, family: Family, target: Target<'_>, elapsed: Duration) -> Error {
-    Error::new(failure, family, target_name(target), elapsed)
 }

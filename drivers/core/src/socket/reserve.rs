@@ -1,24 +1,24 @@
 //! Room that is booked before the message exists (O-35).
 
-use super::call::Wait;
-use super::failed;
+use super::call::{Address, Raw, Submit, Wait};
 use super::shared::Shared;
-use crate::error::{Error, Family, TrySendError};
+use crate::error::{Error, TrySendError};
 use crate::runtime::Runtime;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use zlink_proto::error::{ErrorKind, Failure};
 use zlink_proto::id::OperationId;
 use zlink_proto::message::Outgoing;
 use zlink_proto::time::Timestamp;
-use zlink_proto::transport::{Outcome, Refused, Target};
+use zlink_proto::transport::{Outcome, Refused};
 
 /// A wait for room, at most the send timeout. Dropping it withdraws it.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Reserve<'a, R: Runtime> {
     shared: &'a Shared<R>,
-    target: Target<'a>,
+    address: Address<'a>,
     bytes: u64,
     state: State,
 }
@@ -30,16 +30,16 @@ enum State {
 }
 
 impl<'a, R: Runtime> Reserve<'a, R> {
-    pub(super) const fn new(shared: &'a Shared<R>, target: Target<'a>, bytes: u64) -> Self {
-        Self { shared, target, bytes, state: State::New }
+    pub(crate) const fn new(shared: &'a Shared<R>, address: Address<'a>, bytes: u64) -> Self {
+        Self { shared, address, bytes, state: State::New }
     }
 
     fn granted(&self, operation: OperationId) -> Reservation<'a, R> {
-        Reservation { shared: self.shared, target: self.target, operation: Some(operation) }
+        Reservation { shared: self.shared, address: self.address, operation: Some(operation) }
     }
 
     fn submit(&mut self, context: &mut Context<'_>) -> Poll<Result<Reservation<'a, R>, Error>> {
-        let (shared, target, bytes) = (self.shared, self.target, self.bytes);
+        let (shared, target, bytes) = (self.shared, self.address.target, self.bytes);
         let mut since = Timestamp::ZERO;
         let clock = || {
             since = shared.runtime.now();
@@ -58,7 +58,7 @@ impl<'a, R: Runtime> Reserve<'a, R> {
                 self.state = State::Waits(Wait { operation: reservation.operation, since });
                 Poll::Pending
             }
-            Err(refused) => Poll::Ready(Err(super::refused_error(refused, Family::Send, target))),
+            Err(refused) => Poll::Ready(Err(self.address.refused(refused))),
         }
     }
 }
@@ -83,7 +83,7 @@ impl<'a, R: Runtime> Future for Reserve<'a, R> {
                     Some(Outcome::Failed(failure)) => {
                         this.shared.section(|locked| locked.socket.collected(wait.operation));
                         let elapsed = wait.elapsed(this.shared);
-                        Poll::Ready(Err(failed(failure, Family::Send, this.target, elapsed)))
+                        Poll::Ready(Err(this.address.error(failure, elapsed)))
                     }
                 }
             }
@@ -109,7 +109,7 @@ impl<R: Runtime> Drop for Reserve<'_, R> {
 #[must_use = "unused room returns at once"]
 pub struct Reservation<'a, R: Runtime> {
     shared: &'a Shared<R>,
-    target: Target<'a>,
+    address: Address<'a>,
     operation: Option<OperationId>,
 }
 
@@ -119,27 +119,31 @@ impl<R: Runtime> Reservation<'_, R> {
     /// # Errors
     /// Gives the message back: `Full` if the extra room is not there (the reservation is still good), `Failed` with
     /// `Unavailable` if the reservation had ended.
-    pub fn send<M: Outgoing>(&mut self, mut message: M) -> Result<(), TrySendError<M>> {
+    pub fn send<M: Outgoing>(&mut self, message: M) -> Result<(), TrySendError<M>> {
+        let mut message = Raw(message);
+        match self.submit(&mut message) {
+            Ok(()) => Ok(()),
+            Err(None) => Err(TrySendError::Full(message.0)),
+            Err(Some(error)) => Err(TrySendError::Failed(message.0, error)),
+        }
+    }
+
+    /// None: there is no room for the rest.
+    pub(crate) fn submit<S: Submit>(&mut self, message: &mut S) -> Result<(), Option<Error>> {
         let Some(operation) = self.operation else {
-            let failure = zlink_proto::error::Failure::not_submitted(
-                zlink_proto::error::ErrorKind::InvalidOperation,
-                "the reservation was used",
-            );
-            return Err(TrySendError::Failed(
-                message,
-                failed(failure, Family::Send, self.target, Duration::ZERO),
-            ));
+            let failure = Failure::not_submitted(ErrorKind::InvalidOperation, "the reservation was used");
+            return Err(Some(self.address.error(failure, Duration::ZERO)));
         };
         let now = self.shared.runtime.now();
-        match self.shared.section(|locked| locked.socket.send_reserved(operation, &mut message, now)) {
+        let sent =
+            self.shared.section(|locked| locked.socket.send_reserved(operation, &mut message.record(), now));
+        match sent {
             Ok(()) => {
                 self.operation = None;
                 Ok(())
             }
-            Err(Refused::Full) => Err(TrySendError::Full(message)),
-            Err(Refused::Failed(failure)) => {
-                Err(TrySendError::Failed(message, failed(failure, Family::Send, self.target, Duration::ZERO)))
-            }
+            Err(Refused::Full) => Err(None),
+            Err(Refused::Failed(failure)) => Err(Some(self.address.error(failure, Duration::ZERO))),
         }
     }
 }

@@ -121,7 +121,8 @@ impl Socket {
             return Err(Failure::not_submitted(ErrorKind::AlreadyExists, "already connected"));
         }
         if let Some(name) = &name {
-            let is_bad = name.is_empty() || self.names.get(name).is_some_and(|known| known.endpoint.is_some());
+            let is_bad =
+                name.is_empty() || self.names.get(name).is_some_and(|known| known.endpoint.is_some());
             if is_bad {
                 return Err(Failure::not_submitted(ErrorKind::AlreadyExists, "name in use"));
             }
@@ -181,7 +182,8 @@ impl Socket {
             self.fail(slot, Failure::not_submitted(kind, "the endpoint was removed"));
         }
         self.abandon(endpoint);
-        let Some(connector) = self.connectors.places.get_mut(endpoint.0 as usize).and_then(Option::take) else {
+        let Some(connector) = self.connectors.places.get_mut(endpoint.0 as usize).and_then(Option::take)
+        else {
             return;
         };
         for set in self.sets.slots() {
@@ -312,7 +314,8 @@ impl Socket {
         if let Some(previous) = previous.filter(|previous| *previous != name) {
             self.unlearn_name(endpoint, &previous);
             while let Some(operation) = self.connectors.get(endpoint).and_then(|found| found.line.head()) {
-                let failure = Failure::not_submitted(ErrorKind::Unavailable, "another peer answers at the endpoint");
+                let failure =
+                    Failure::not_submitted(ErrorKind::Unavailable, "another peer answers at the endpoint");
                 self.fail(operation, failure);
             }
         }

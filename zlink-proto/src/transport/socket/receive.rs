@@ -74,9 +74,10 @@ impl Socket {
         // Error replies that wait for a peer's RUNNING give their places up to its next requests: RUNNING comes behind those on the
         // same connection, so that not reading them would wait for ever.
         let given_up = if set.blockers.paused { set.errors.len() } else { 0 };
-        let own =
-            (self.options.requests_per_link_max + given_up).saturating_sub(set.tokens.len() + set.errors.len());
-        let all = (self.options.reply_tokens_max as usize + given_up as usize).saturating_sub(self.tokens.len());
+        let own = (self.options.requests_per_link_max + given_up)
+            .saturating_sub(set.tokens.len() + set.errors.len());
+        let all =
+            (self.options.reply_tokens_max as usize + given_up as usize).saturating_sub(self.tokens.len());
         own.min(u32::try_from(all).unwrap_or(u32::MAX))
     }
 
@@ -247,11 +248,7 @@ impl Socket {
     }
 
     /// Adds completed records to a set's receive queue. Replies settle directly if nothing is ahead of them.
-    pub(super) fn queue_records(
-        &mut self,
-        slot: u32,
-        records: &mut Vec<Record>,
-    ) -> Result<(), Fault> {
+    pub(super) fn queue_records(&mut self, slot: u32, records: &mut Vec<Record>) -> Result<(), Fault> {
         let (mut charge, mut count, mut largest) = (0, 0, 0);
         let is_router = self.socket_type == SocketType::Router;
         let (mut result, mut is_any_settled) = (Ok(()), false);

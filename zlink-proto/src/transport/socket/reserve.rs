@@ -1,6 +1,6 @@
 //! Reservations: room for a record before the record is there (O-35).
 
-use super::submit::{Measured, BAD_TIMEOUT};
+use super::submit::{BAD_TIMEOUT, Measured};
 use super::waiting::Destination;
 use super::{Refused, Reservation, Socket, Target};
 use crate::error::{ErrorKind, Failure};

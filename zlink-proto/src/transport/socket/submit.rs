@@ -6,9 +6,9 @@ use crate::error::{ErrorKind, Failure};
 use crate::id::{OperationId, RoutingId, SetId};
 use crate::message::Outgoing;
 use crate::time::{Timestamp, round_timeout};
+use crate::transport::SocketOptions;
 use crate::transport::deadlines::NONE;
 use crate::transport::lane_set::LaneSet;
-use crate::transport::SocketOptions;
 use crate::transport::operations::{Family, Place};
 use crate::wire::{Kind, PARTS_MAX, SocketType, charge};
 use core::time::Duration;
@@ -88,7 +88,9 @@ impl Socket {
             Choice::Wait(Destination::Endpoint(_)) => {
                 Err(Failure::not_submitted(ErrorKind::Unavailable, "the peer is away").into())
             }
-            Choice::Wait(Destination::Unfixed | Destination::Blocked | Destination::Set(_)) => Err(Refused::Full),
+            Choice::Wait(Destination::Unfixed | Destination::Blocked | Destination::Set(_)) => {
+                Err(Refused::Full)
+            }
         }
     }
 
@@ -165,10 +167,7 @@ impl Socket {
     pub(super) fn measure<M: Outgoing>(&self, record: &M) -> Result<Measured, Failure> {
         let parts = record.part_count();
         if parts == 0 || parts > PARTS_MAX {
-            return Err(Failure::not_submitted(
-                ErrorKind::InvalidOperation,
-                "a record has 1 to 1,024 parts",
-            ));
+            return Err(Failure::not_submitted(ErrorKind::InvalidOperation, "a record has 1 to 1,024 parts"));
         }
         let mut bytes = 0u64;
         for index in 0..parts {
@@ -200,8 +199,10 @@ impl Socket {
     #[inline]
     pub(super) fn admit_at_once(&mut self, slot: u32, measured: Measured, passes_pause: bool) -> bool {
         let set = self.sets.at_mut(slot);
-        let is_blocked =
-            set.blockers.hold | set.blockers.ending | (set.blockers.paused && !passes_pause) | !set.has_no_line();
+        let is_blocked = set.blockers.hold
+            | set.blockers.ending
+            | (set.blockers.paused && !passes_pause)
+            | !set.has_no_line();
         !is_blocked && set.send.meter.admit_record(measured.charge, true)
     }
 
@@ -270,7 +271,10 @@ impl Socket {
         }
         if let Some(charge) = request {
             if set.socket_type == Some(SocketType::Dealer) {
-                return Err(Failure::not_submitted(ErrorKind::InvalidOperation, "a DEALER answers no requests"));
+                return Err(Failure::not_submitted(
+                    ErrorKind::InvalidOperation,
+                    "a DEALER answers no requests",
+                ));
             }
             self.check_link(id.slot, charge)?;
         }
@@ -287,7 +291,12 @@ impl Socket {
     }
 
     /// N-68.
-    fn choose_named(&self, name: &RoutingId, measured: Measured, request: Option<u64>) -> Result<Choice, Failure> {
+    fn choose_named(
+        &self,
+        name: &RoutingId,
+        measured: Measured,
+        request: Option<u64>,
+    ) -> Result<Choice, Failure> {
         if self.socket_type != SocketType::Router {
             return Err(Failure::not_submitted(
                 ErrorKind::InvalidOperation,
@@ -357,7 +366,8 @@ impl Socket {
         // Peers for this kind of record, by what may keep it from them.
         let suits = |id: SetId| !is_request || sets.at(id.slot).socket_type == Some(SocketType::Router);
         let may_take = |id: SetId| suits(id) && bytes <= sets.at(id.slot).message_max;
-        let has_link = |id: SetId| may_take(id) && has_link_room(sets.at(id.slot), charge, is_request, options);
+        let has_link =
+            |id: SetId| may_take(id) && has_link_room(sets.at(id.slot), charge, is_request, options);
         match selector.select(|id| has_link(id) && sets.at(id.slot).is_open_for(bytes, charge)) {
             Some(id) => Selected::Set(id.slot),
             None if selector.any(has_link) => Selected::Blocked,

@@ -150,7 +150,10 @@ fn b05_an_oversize_record_enters_the_empty_receive_queue_only() {
     let left = rig.arrive(peer, vec![data(5_000), data(0)]);
     assert_eq!((left.len(), rig.used(peer).1), (1, 5_064));
     let info = rig.socket.peer(peer.set).expect("there");
-    assert_eq!((info.receive.statistics.oversize_count, info.receive.statistics.largest_oversize), (1, 5_064));
+    assert_eq!(
+        (info.receive.statistics.oversize_count, info.receive.statistics.largest_oversize),
+        (1, 5_064)
+    );
     rig.take(peer.set, 1);
     assert_eq!(rig.arrive(peer, left).len(), 0);
     assert_eq!(rig.used(peer).1, 64);
@@ -164,7 +167,11 @@ fn b48_blocked_ratio_counts_first_tests_only() {
         let _ = rig.send(Target::Any, 36);
     }
     let status = rig.socket.snapshot();
-    assert_eq!((status.statistics.attempts, status.statistics.blocked), (7, 1), "three joined the line untested");
+    assert_eq!(
+        (status.statistics.attempts, status.statistics.blocked),
+        (7, 1),
+        "three joined the line untested"
+    );
     rig.write_all(peer);
     let status = rig.socket.snapshot();
     assert_eq!((status.statistics.attempts, status.statistics.blocked), (10, 1));
@@ -182,7 +189,11 @@ fn t107_send_hwm_zero_is_unlimited_and_lifts_nothing_else() {
     }
     assert_eq!(rig.used(peer).0, 10_640_000);
     assert!(matches!(rig.send(Target::Any, 1_001), Err(Refused::Failed(_))), "the peer's maximum stays");
-    assert_eq!(rig.arrive(peer, (0..11).map(|_| data(36)).collect()).len(), 1, "the other direction has its own");
+    assert_eq!(
+        rig.arrive(peer, (0..11).map(|_| data(36)).collect()).len(),
+        1,
+        "the other direction has its own"
+    );
 }
 
 #[test]

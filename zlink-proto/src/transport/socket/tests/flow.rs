@@ -52,7 +52,11 @@ fn b24_a_record_that_another_blocker_stops_is_no_attempt() {
     rig.flow(a, Flow::Running, 2);
     assert_eq!(rig.results().len(), 1);
     let status = rig.socket.snapshot().statistics;
-    assert_eq!((status.attempts, status.blocked), (1, 0), "the second one waits behind a full queue, untested");
+    assert_eq!(
+        (status.attempts, status.blocked),
+        (1, 0),
+        "the second one waits behind a full queue, untested"
+    );
 }
 
 #[test]

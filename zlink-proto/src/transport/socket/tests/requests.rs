@@ -52,7 +52,11 @@ fn t49_a_reply_behind_unread_data_comes_too_late() {
     assert_eq!(rig.results(), [(operation, "DeadlineExceeded Unknown".into())]);
     rig.take(a.set, 1);
     let counts = rig.socket.counts();
-    assert_eq!((counts.late_replies, counts.unsolicited_replies), (1, 0), "a late reply is no unsolicited one");
+    assert_eq!(
+        (counts.late_replies, counts.unsolicited_replies),
+        (1, 0),
+        "a late reply is no unsolicited one"
+    );
     assert_eq!(rig.results(), []);
 }
 
@@ -224,7 +228,10 @@ fn t79_dropped_requests_leave_nothing_behind() {
         rig.arrive(a, replies);
     }
     let status = rig.socket.snapshot();
-    assert_eq!((status.pending_requests, status.completion_slots, status.counts.late_replies), (0, 0, 100_000));
+    assert_eq!(
+        (status.pending_requests, status.completion_slots, status.counts.late_replies),
+        (0, 0, 100_000)
+    );
     assert_eq!(rig.socket.table_size(), 0);
 }
 
@@ -461,7 +468,10 @@ fn t130_a_reservation_ends_once_by_drop_deadline_set_end_and_close() {
             }
         }
         let sent = rig.socket.send_reserved(reservation.operation, &mut (&[1u8] as &[u8]), rig.now);
-        assert!(matches!(sent, Err(Refused::Failed(failure)) if failure.kind == ErrorKind::Unavailable), "{how}");
+        assert!(
+            matches!(sent, Err(Refused::Failed(failure)) if failure.kind == ErrorKind::Unavailable),
+            "{how}"
+        );
         rig.check();
         assert_eq!(rig.socket.table_size(), 0, "{how}");
     }
