@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .bind("tcp://127.0.0.1:0")
         .await?;
 
-    let client = host.client("orders").connect(&server.endpoint()).await?; // registered: it connects, and reconnects, by itself
+    let client = host.client("orders").connect(server.endpoint()).await?; // registered: it connects, and reconnects, by itself
     client.ready().await?; // admitted by the server
 
     // Ok: this process accepted it. While there is no room it waits, 1 s at most; then it ends `DeadlineExceeded` and was not sent.

@@ -51,7 +51,7 @@ pub(crate) async fn run(arguments: &Demo) -> Result<ExitCode, Failed> {
     let server = Host::builder().max_queued_jobs(JOBS_MAX).start()?;
     let bound = bind(&server, &tally).await?;
     let client = Host::builder().start()?;
-    let connection = client.client(CHANNEL).send_hwm(QUEUE_BYTES).connect(&bound.endpoint()).await?;
+    let connection = client.client(CHANNEL).send_hwm(QUEUE_BYTES).connect(bound.endpoint()).await?;
     connection.ready().await?;
 
     let sides = Sides { server, client, tally, sent: Arc::default(), begin: Instant::now() };
