@@ -129,6 +129,8 @@ pub(super) struct Script {
     pub(super) is_friendly: bool,
     is_peer_ready: bool,
     is_ready_transmitted: bool,
+    /// The socket ended the connection or was told of its end: it knows the number no more.
+    is_over: bool,
 }
 
 impl Script {
@@ -147,6 +149,7 @@ impl Script {
             is_friendly: true,
             is_peer_ready: false,
             is_ready_transmitted: false,
+            is_over: false,
         }
     }
 
@@ -165,6 +168,16 @@ impl Script {
 
 impl SocketSide for Script {
     fn handle_news(&mut self, _: ConnectionNumber, news: News, _: Timestamp) {
+        assert!(!self.is_over, "told twice: {news:?}");
+        self.is_over = match news {
+            News::PeerError(_) | News::Fault(_) | News::End { .. } | News::Finished => true,
+            News::Hello(_)
+            | News::Ready(_)
+            | News::ReadyTransmitted
+            | News::Weight(_)
+            | News::Flow(_)
+            | News::Ignored => false,
+        };
         self.log.push(describe(&news));
         if self.is_friendly {
             self.react(&news);
@@ -180,6 +193,7 @@ impl SocketSide for Script {
         _heard: bool,
         _: Timestamp,
     ) -> Allowance {
+        assert!(!self.is_over, "nobody asks behind the end");
         self.largest_delivery = self.largest_delivery.max(records.len());
         for record in records.drain(..) {
             self.queued += record.charge();
@@ -192,14 +206,18 @@ impl SocketSide for Script {
     }
 
     fn handle_transmitted(&mut self, _: ConnectionNumber, bytes: usize, _: Timestamp) {
+        assert!(!self.is_over, "written bytes are told before the end");
         self.transmitted += bytes;
     }
 
     fn poll_order(&mut self, _: ConnectionNumber) -> Option<Order> {
-        self.orders.pop_front()
+        let order = self.orders.pop_front();
+        self.is_over |= matches!(order, Some(Order::Close { .. }));
+        order
     }
 
     fn take_batch(&mut self, _: ConnectionNumber, limit: usize, batch: &mut Outbox) {
+        assert!(!self.is_over, "a closed connection takes nothing");
         self.exchanges += 1;
         self.outbox.take_batch(limit, batch);
     }
@@ -272,6 +290,12 @@ impl Rig {
         assert_eq!(self.written, [our_hello(), our_ready()].concat());
         assert_eq!(self.take_log(), ["hello CLI", "ready max 0", "ready transmitted"]);
         self.written.clear();
+    }
+
+    /// The socket's queue gets another limit, which reaches the connection with the next exchange (B-14).
+    pub(super) fn set_room(&mut self, room: u64) {
+        self.socket.room = room;
+        self.exchange();
     }
 
     /// Exchanges and writes until there is nothing to do.
