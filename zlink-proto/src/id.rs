@@ -1,11 +1,22 @@
 //! Names and handles.
 
 use bytes::Bytes;
+use core::cmp::Ordering;
 use core::fmt;
+use core::hash::{Hash, Hasher};
+
+/// Names of up to this many bytes are kept in place: the usual one of 16 bytes is copied with every received record.
+const INLINE_BYTES: usize = 22;
 
 /// The name of a socket on the wire: 0 to 255 arbitrary bytes (W-27). Ordered by unsigned bytes, a prefix is smaller.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct RoutingId(Bytes);
+#[derive(Clone)]
+pub struct RoutingId(Name);
+
+#[derive(Clone)]
+enum Name {
+    Inline { length: u8, bytes: [u8; INLINE_BYTES] },
+    Shared(Bytes),
+}
 
 impl RoutingId {
     /// The longest routing id, in bytes.
@@ -17,7 +28,11 @@ impl RoutingId {
     /// Gives the bytes back if there are more than 255.
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, Bytes> {
         let bytes = bytes.into();
-        if bytes.len() > Self::BYTES_MAX { Err(bytes) } else { Ok(Self(bytes)) }
+        match bytes.len() {
+            0..=INLINE_BYTES => Ok(Self::inline(&bytes)),
+            ..=Self::BYTES_MAX => Ok(Self(Name::Shared(bytes))),
+            _ => Err(bytes),
+        }
     }
 
     /// 16 bytes in UUID version 4 layout from `random` bits (W-27).
@@ -25,17 +40,59 @@ impl RoutingId {
         let mut id = random;
         id[6] = (id[6] & 0x0f) | 0x40;
         id[8] = (id[8] & 0x3f) | 0x80;
-        Self(Bytes::copy_from_slice(&id))
+        Self::inline(&id)
+    }
+
+    /// At most `INLINE_BYTES`.
+    fn inline(short: &[u8]) -> Self {
+        let mut bytes = [0; INLINE_BYTES];
+        bytes[..short.len()].copy_from_slice(short);
+        Self(Name::Inline { length: short.len() as u8, bytes })
     }
 
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        match &self.0 {
+            Name::Inline { length, bytes } => &bytes[..usize::from(*length)],
+            Name::Shared(bytes) => bytes,
+        }
     }
 
     /// True for the id of no bytes, which only a DEALER may send.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.as_bytes().is_empty()
+    }
+}
+
+impl Default for RoutingId {
+    fn default() -> Self {
+        Self::inline(&[])
+    }
+}
+
+impl PartialEq for RoutingId {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for RoutingId {}
+
+impl PartialOrd for RoutingId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for RoutingId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl Hash for RoutingId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
     }
 }
 
@@ -48,11 +105,11 @@ impl fmt::Debug for RoutingId {
 /// Printable ids as they are, others as `0x` and hex digits.
 impl fmt::Display for RoutingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match core::str::from_utf8(&self.0) {
+        match core::str::from_utf8(self.as_bytes()) {
             Ok(text) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic()) => f.write_str(text),
             _ => {
                 f.write_str("0x")?;
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
         }
     }

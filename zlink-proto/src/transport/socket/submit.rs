@@ -329,6 +329,13 @@ impl Socket {
         if !self.unfixed.is_empty() {
             return Ok(Choice::Wait(Destination::Unfixed));
         }
+        if let Some(only) = self.selector.only() {
+            let set = self.sets.at(only.slot);
+            let suits = set.socket_type == Some(SocketType::Router) && measured.bytes <= set.message_max;
+            if suits && has_link_room(set, measured.charge, true, &self.options) {
+                return Ok(Choice::Set(only.slot));
+            }
+        }
         self.select(measured, true)
     }
 
