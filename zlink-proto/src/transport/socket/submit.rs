@@ -143,7 +143,7 @@ impl Socket {
     /// Registers a request whose record is admitted in the same step (N-53).
     fn begin_request(&mut self, slot: u32, sequence: u64, measured: Measured, timeout: Duration) -> u32 {
         let deadline = self.now.saturating_add(timeout);
-        let operation = self.operations.insert(Family::Request, deadline);
+        let operation = self.operations.insert(Family::Request, self.now, deadline);
         self.deadlines.arm(&mut self.operations, operation, self.now, timeout);
         self.next_sequence += 1;
         self.completion_slots += 1;
