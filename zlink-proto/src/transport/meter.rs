@@ -109,6 +109,21 @@ impl Meter {
     /// The byte test of a whole record (B-07). `is_first_test`: it counts as an attempt (B-48).
     #[inline]
     pub(crate) fn admit_record(&mut self, charge: u64, is_first_test: bool) -> bool {
+        let below = if self.applied == 0 { u64::MAX } else { self.applied };
+        match self.used.checked_add(charge) {
+            // Room without reaching the limit: the state stays open.
+            Some(sum) if sum < below && !self.is_full && !self.is_deferred() => {
+                self.statistics.attempts += u64::from(is_first_test);
+                self.used = sum;
+                self.records += 1;
+                true
+            }
+            Some(_) | None => self.admit_at_the_limit(charge, is_first_test),
+        }
+    }
+
+    #[cold]
+    fn admit_at_the_limit(&mut self, charge: u64, is_first_test: bool) -> bool {
         self.statistics.attempts += u64::from(is_first_test);
         if !self.has_room(charge) {
             self.statistics.blocked += u64::from(is_first_test);

@@ -63,6 +63,8 @@ pub(crate) struct Operation {
     pub(crate) sequence: u64,
     pub(crate) charge: u64,
     pub(crate) bytes: u64,
+    /// Since when it waits, or was submitted.
+    pub(crate) since: Timestamp,
     /// Its deadline D (O-11).
     pub(crate) deadline: Timestamp,
     pub(crate) due: DueLink,
@@ -142,7 +144,7 @@ impl Operations {
     }
 
     /// A new entry, in no line yet.
-    pub(crate) fn insert(&mut self, family: Family, deadline: Timestamp) -> u32 {
+    pub(crate) fn insert(&mut self, family: Family, since: Timestamp, deadline: Timestamp) -> u32 {
         let serial = self.next_order();
         let entry = Operation {
             serial,
@@ -154,6 +156,7 @@ impl Operations {
             sequence: 0,
             charge: 0,
             bytes: 0,
+            since,
             deadline,
             due: DueLink::default(),
             prev: NONE,

@@ -4,6 +4,7 @@ use super::exchange::Refusal;
 use super::meter::Meter;
 use crate::wire::{Allowance, Kind, Record};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// Complete records of one peer until they are taken, and the charge of the one under reception.
 #[derive(Debug)]
@@ -103,6 +104,22 @@ impl ReceiveQueue {
             is_open: !self.meter.is_full() && !self.meter.is_deferred(),
             holds_other: self.meter.holds_records(),
         }
+    }
+
+    /// Adds completed records of one kind as they are.
+    pub(crate) fn append(&mut self, records: &mut Vec<Record>) {
+        self.records.extend(records.drain(..));
+    }
+
+    /// Number and charge of the data records at the head, at most `count`.
+    pub(crate) fn leading_data(&self, count: usize) -> (usize, u64) {
+        let data = self.records.iter().take(count).take_while(|record| record.kind() == Kind::Data);
+        data.fold((0, 0), |(number, charge), record| (number + 1, charge + record.charge()))
+    }
+
+    /// Removes `count` records from the head; the caller ends their charges with `end`.
+    pub(crate) fn drain(&mut self, count: usize) -> impl Iterator<Item = Record> {
+        self.records.drain(..count)
     }
 
     /// Removes the head without ending its charge, which the caller does for a whole batch with `end`.

@@ -124,33 +124,43 @@ impl Socket {
     /// Moves records and ends their charges in one step.
     fn take_records(&mut self, slot: u32, count: usize, put: &mut impl FnMut(Received)) -> usize {
         let (mut taken, mut charge) = (0, 0);
-        let mut places = self.token_places(self.sets.at(slot).id);
-        while taken < count {
+        loop {
             let set = self.sets.at_mut(slot);
-            let Some(kind) = set.receive.front().map(Record::kind) else { break };
-            let is_request = kind == Kind::Request;
-            if is_request && places == 0 {
-                self.token_waiters.push_back(set.id);
-                set.waits_for_token = true;
+            let (data, of_data) = set.receive.leading_data(count - taken);
+            let (id, name) = (set.id, &set.routing_id);
+            for record in set.receive.drain(data) {
+                put(Received { set: id, from: name.clone(), record, token: None });
+            }
+            taken += data;
+            charge += of_data;
+            let is_request = set.receive.front().is_some_and(|front| front.kind() == Kind::Request);
+            if taken == count || !is_request {
                 break;
             }
-            if !is_ordinary(kind) {
-                break;
-            }
-            let Some(record) = set.receive.pop() else { break };
+            let Some(received) = self.take_request(slot) else { break };
             taken += 1;
-            charge += record.charge();
-            let (id, from) = (set.id, set.routing_id.clone());
-            let token = is_request.then(|| {
-                places -= 1;
-                self.new_token(slot, record.sequence())
-            });
-            put(Received { set: id, from, record, token });
+            charge += received.record.charge();
+            put(received);
         }
-        let set = self.sets.at_mut(slot);
-        set.has_given |= taken > 0;
+        self.sets.at_mut(slot).has_given |= taken > 0;
         self.end_receive_charge(slot, charge, taken as u64);
         taken
+    }
+
+    /// The request at the head with its token. `None`: there is no place for a token (N-60).
+    fn take_request(&mut self, slot: u32) -> Option<Received> {
+        let id = self.sets.at(slot).id;
+        let has_place = self.token_places(id) > 0;
+        let set = self.sets.at_mut(slot);
+        if !has_place {
+            set.waits_for_token = true;
+            self.token_waiters.push_back(id);
+            return None;
+        }
+        let record = set.receive.pop()?;
+        let from = set.routing_id.clone();
+        let token = self.new_token(slot, record.sequence());
+        Some(Received { set: id, from, record, token: Some(token) })
     }
 
     /// The token of a request that is taken; of an ended set it is used up already.
@@ -247,8 +257,30 @@ impl Socket {
         }
     }
 
+    /// The common case of `queue_records`.
+    fn queue_data(&mut self, slot: u32, records: &mut Vec<Record>) {
+        let (mut charge, mut largest) = (0, 0);
+        for record in records.iter() {
+            let of_record = record.charge();
+            charge += of_record;
+            largest = largest.max(of_record);
+        }
+        let count = records.len() as u64;
+        let queue = &mut self.sets.at_mut(slot).receive;
+        queue.append(records);
+        queue.commit(charge, count, largest);
+    }
+
     /// Adds completed records to a set's receive queue. Replies settle directly if nothing is ahead of them.
-    pub(super) fn queue_records(&mut self, slot: u32, records: &mut Vec<Record>) -> Result<(), Fault> {
+    pub(super) fn queue_records(
+        &mut self,
+        slot: u32,
+        records: &mut Vec<Record>,
+    ) -> Result<(), Fault> {
+        if self.is_open() && records.iter().all(|record| record.kind() == Kind::Data) {
+            self.queue_data(slot, records);
+            return Ok(());
+        }
         let (mut charge, mut count, mut largest) = (0, 0, 0);
         let is_router = self.socket_type == SocketType::Router;
         let (mut result, mut is_any_settled) = (Ok(()), false);

@@ -72,7 +72,7 @@ impl Socket {
 
     fn grant(&mut self, slot: u32, measured: Measured) -> OperationId {
         let timeout = self.options.send_timeout;
-        let operation = self.operations.insert(Family::Reservation, self.now.saturating_add(timeout));
+        let operation = self.operations.insert(Family::Reservation, self.now, self.now.saturating_add(timeout));
         self.deadlines.arm(&mut self.operations, operation, self.now, timeout);
         let set = self.sets.at_mut(slot);
         let entry = &mut self.operations[operation];

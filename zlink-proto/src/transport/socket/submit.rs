@@ -145,7 +145,7 @@ impl Socket {
     /// Registers a request whose record is admitted in the same step (N-53).
     fn begin_request(&mut self, slot: u32, sequence: u64, measured: Measured, timeout: Duration) -> u32 {
         let deadline = self.now.saturating_add(timeout);
-        let operation = self.operations.insert(Family::Request, deadline);
+        let operation = self.operations.insert(Family::Request, self.now, deadline);
         self.deadlines.arm(&mut self.operations, operation, self.now, timeout);
         self.next_sequence += 1;
         self.completion_slots += 1;
@@ -337,6 +337,13 @@ impl Socket {
         self.check_dealer()?;
         if !self.unfixed.is_empty() {
             return Ok(Choice::Wait(Destination::Unfixed));
+        }
+        if let Some(only) = self.selector.only() {
+            let set = self.sets.at(only.slot);
+            let suits = set.socket_type == Some(SocketType::Router) && measured.bytes <= set.message_max;
+            if suits && has_link_room(set, measured.charge, true, &self.options) {
+                return Ok(Choice::Set(only.slot));
+            }
         }
         self.select(measured, true)
     }

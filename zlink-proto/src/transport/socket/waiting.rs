@@ -62,7 +62,7 @@ impl Socket {
         if family != Family::Reservation {
             encoded.push_record(kind, sequence, record);
         }
-        let slot = self.operations.insert(family, self.now.saturating_add(timeout));
+        let slot = self.operations.insert(family, self.now, self.now.saturating_add(timeout));
         let entry = &mut self.operations[slot];
         entry.is_admission = is_admission;
         entry.sequence = sequence;
