@@ -1,4 +1,4 @@
-//! Bytes to frames: see `zlink_testkit::fuzz::decoder`.
+//! Bytes to frames and records: the same however they are cut, no panic, memory bounded.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -87,7 +87,7 @@ impl<'a> ChannelRecord<'a> {
             _ => return None,
         };
         let channel = first.get(channel_at..)?;
-        if *channel != *known.channel {
+        if channel.is_empty() || *channel != *known.channel {
             check_text8(channel)?;
         }
         let has_metadata = flags != 0;
