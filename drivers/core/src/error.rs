@@ -90,19 +90,20 @@ impl Error {
         self.0.detail.as_deref().unwrap_or(self.0.failure.reason)
     }
 
-    pub(crate) fn new(failure: Failure, family: Family, target: impl Into<String>, elapsed: Duration) -> Self {
+    pub(crate) fn new(
+        failure: Failure,
+        family: Family,
+        target: impl Into<String>,
+        elapsed: Duration,
+    ) -> Self {
         let hint = hint(failure, elapsed);
         Self(Box::new(Inner { failure, family, target: target.into(), elapsed, hint, detail: None }))
     }
 
     /// An error of a call that opened nothing, with details that only exist at run time.
     pub(crate) fn setup(kind: ErrorKind, target: impl Into<String>, detail: impl fmt::Display) -> Self {
-        let mut error = Self::new(
-            Failure::not_submitted(kind, "see its detail"),
-            Family::Setup,
-            target,
-            Duration::ZERO,
-        );
+        let mut error =
+            Self::new(Failure::not_submitted(kind, "see its detail"), Family::Setup, target, Duration::ZERO);
         error.0.detail = Some(detail.to_string());
         error
     }
@@ -126,7 +127,9 @@ const fn hint(failure: Failure, elapsed: Duration) -> Option<&'static str> {
         (ErrorKind::Unavailable, _) => Some("see the peer's state and its reconnect attempts"),
         (ErrorKind::NotFound, _) => Some("see the names of channels and routing ids on both sides"),
         (ErrorKind::ShuttingDown, _) => Some("see the shutdown report of the side that stops"),
-        (ErrorKind::ProtocolError, _) => Some("see the versions of both sides and the dispatch errors of the peer"),
+        (ErrorKind::ProtocolError, _) => {
+            Some("see the versions of both sides and the dispatch errors of the peer")
+        }
         (
             ErrorKind::AlreadyExists
             | ErrorKind::TypeMismatch

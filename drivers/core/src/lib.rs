@@ -11,6 +11,7 @@
 //! No protocol decision is made here: everything that an endpoint says or does is decided in `zlink_proto`.
 
 mod alarm;
+mod blocking;
 mod error;
 mod net;
 pub mod runtime;

@@ -31,7 +31,8 @@ impl Default for NetOptions {
 impl NetOptions {
     /// Applies them to a stream. An option that the system refuses is no reason to give up a connection.
     pub(crate) fn apply(&self, socket: &SockRef<'_>) {
-        let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
+        let keepalive =
+            TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
         #[cfg(not(windows))]
         let keepalive = keepalive.with_retries(3);
         let results = [
@@ -48,7 +49,8 @@ impl NetOptions {
 
 /// Checks an endpoint and opens nothing.
 pub(crate) fn parse(endpoint: &str, purpose: EndpointUse) -> Result<Endpoint, Error> {
-    Endpoint::parse(endpoint, purpose).map_err(|error| Error::setup(ErrorKind::InvalidOperation, endpoint, error))
+    Endpoint::parse(endpoint, purpose)
+        .map_err(|error| Error::setup(ErrorKind::InvalidOperation, endpoint, error))
 }
 
 /// The addresses of an endpoint, in the order in which to try them.
@@ -64,7 +66,11 @@ pub(crate) async fn addresses<R: Runtime>(runtime: &R, endpoint: &Endpoint) -> i
 }
 
 /// Connects to the first address that answers. The names are resolved anew each time.
-pub(crate) async fn connect<R: Runtime>(runtime: &R, endpoint: &str, options: &NetOptions) -> io::Result<R::Stream> {
+pub(crate) async fn connect<R: Runtime>(
+    runtime: &R,
+    endpoint: &str,
+    options: &NetOptions,
+) -> io::Result<R::Stream> {
     let endpoint = Endpoint::parse(endpoint, EndpointUse::Connect).map_err(io::Error::other)?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in addresses(runtime, &endpoint).await? {

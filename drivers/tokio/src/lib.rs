@@ -105,7 +105,11 @@ impl runtime::Stream for Stream {
     }
 
     #[inline]
-    fn poll_write_vectored(&mut self, context: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        &mut self,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         match slices {
             // One plain write: tokio then knows from a short one that the system's buffer is full.
             [one] => Pin::new(&mut self.0).poll_write(context, one),

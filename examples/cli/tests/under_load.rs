@@ -71,7 +71,10 @@ fn an_endless_handler_fills_the_five_places_and_then_sends_end_at_their_deadline
     let (before, client_before) = (server.resident_kib(), client.resident_kib());
     std::thread::sleep(Duration::from_secs(if is_long() { 20 } else { 1 }));
     let (after, client_after) = (server.resident_kib(), client.resident_kib());
-    assert!(after < before + 1024 && client_after < client_before + 1024, "memory grows: {before} → {after} KiB, {client_before} → {client_after} KiB");
+    assert!(
+        after < before + 1024 && client_after < client_before + 1024,
+        "memory grows: {before} → {after} KiB, {client_before} → {client_after} KiB"
+    );
     let (sent, _) = client.finish();
     let accepted = number(&sent, "accepted");
     assert!(number(&sent, "deadline_exceeded") > 0, "{sent}");
@@ -84,12 +87,14 @@ fn an_endless_handler_fills_the_five_places_and_then_sends_end_at_their_deadline
 
 #[test]
 fn a_restart_under_load_hands_every_accepted_message_to_one_of_the_two() {
-    let (first, first_endpoint) = Zlink::serve(&["--channel", "orders", "--bind", "tcp://127.0.0.1:0", "--max-jobs", "16"]);
+    let (first, first_endpoint) =
+        Zlink::serve(&["--channel", "orders", "--bind", "tcp://127.0.0.1:0", "--max-jobs", "16"]);
     let (second, second_endpoint) =
         Zlink::serve(&["--channel", "orders", "--bind", "tcp://127.0.0.1:0", "--max-jobs", "16"]);
     let both = format!("{first_endpoint},{second_endpoint}");
-    let clients: Vec<_> =
-        (0..4).map(|_| sender(&both, 1_000_000_000, &["--for", "4s", "--timeout", "5s", "--rate", "20000"])).collect();
+    let clients: Vec<_> = (0..4)
+        .map(|_| sender(&both, 1_000_000_000, &["--for", "4s", "--timeout", "5s", "--rate", "20000"]))
+        .collect();
     std::thread::sleep(Duration::from_secs(2)); // in the middle of the load
     first.signal("TERM");
     let (of_first, status) = first.finish();
@@ -113,7 +118,8 @@ fn a_restart_under_load_hands_every_accepted_message_to_one_of_the_two() {
 
 #[test]
 fn a_killed_server_ends_what_waits_and_the_client_comes_back() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
     let endpoint = format!("tcp://127.0.0.1:{port}");
     let (mut first, _) = Zlink::serve(&["--channel", "orders", "--bind", &endpoint]);
     let client = sender(&endpoint, 1_000_000_000, &["--for", "6s", "--timeout", "2s", "--rate", "10000"]);

@@ -8,7 +8,9 @@ use zlink_driver::socket::SocketOptions;
 
 /// A send that is dropped before its first poll, or while it waits, was never sent; one that was admitted is sent.
 pub async fn a_dropped_send_was_not_sent<R: Runtime>() {
-    let narrow = || SocketOptions::default().send_hwm(4_096).receive_hwm(4_096).send_buffer(4_096).receive_buffer(4_096);
+    let narrow = || {
+        SocketOptions::default().send_hwm(4_096).receive_hwm(4_096).send_buffer(4_096).receive_buffer(4_096)
+    };
     let (router, dealer, _) = pair::<R>(narrow(), narrow()).await;
     drop(dealer.send(&[9; 1_000][..]));
     let mut accepted = 0;
@@ -44,7 +46,9 @@ pub async fn a_dropped_send_was_not_sent<R: Runtime>() {
 
 /// A send that was admitted while its future still waited, and is dropped before it was polled again, is sent: once.
 pub async fn a_send_admitted_before_the_drop_is_sent<R: Runtime>() {
-    let narrow = || SocketOptions::default().send_hwm(4_096).receive_hwm(4_096).send_buffer(4_096).receive_buffer(4_096);
+    let narrow = || {
+        SocketOptions::default().send_hwm(4_096).receive_hwm(4_096).send_buffer(4_096).receive_buffer(4_096)
+    };
     let (router, dealer, _) = pair::<R>(narrow(), narrow().send_timeout(Duration::from_secs(20))).await;
     let mut accepted = 0;
     while within::<R, _>(Duration::from_millis(50), dealer.send(&[1; 1_000][..])).await.is_some() {

@@ -46,7 +46,10 @@ pub async fn a_full_queue_ends_at_the_deadline<R: Runtime>() {
     assert!(start.elapsed() >= Duration::from_millis(200), "{:?}", start.elapsed());
     assert_eq!((error.kind(), error.submission()), (ErrorKind::DeadlineExceeded, Submission::NotSubmitted));
     assert!(error.elapsed() >= Duration::from_millis(200));
-    assert_eq!(error.hint(), Some("peer's send queue full: see blocked ratio and job waiters of the receiver"));
+    assert_eq!(
+        error.hint(),
+        Some("peer's send queue full: see blocked ratio and job waiters of the receiver")
+    );
     let start = Instant::now();
     let error = must::<R, _>(dealer.send(&[2; 1_000][..]).timeout(Duration::from_millis(50))).await;
     assert_eq!(error.expect_err("no room").kind(), ErrorKind::DeadlineExceeded);
@@ -55,7 +58,10 @@ pub async fn a_full_queue_ends_at_the_deadline<R: Runtime>() {
         let received = must::<R, _>(router.recv()).await.expect("open");
         assert_eq!(received.record.part(0), Some(&[1; 1_000][..]));
     }
-    assert!(within::<R, _>(Duration::from_millis(50), router.recv()).await.is_none(), "what failed was not sent");
+    assert!(
+        within::<R, _>(Duration::from_millis(50), router.recv()).await.is_none(),
+        "what failed was not sent"
+    );
 }
 
 /// The receiver takes again: the waiting send is admitted, in order.

@@ -12,7 +12,8 @@ fn quick() -> SocketOptions {
 
 /// The server restarts on the same port: the client finds it again by itself, and sends that wait meanwhile go to it.
 pub async fn a_restarted_server_is_found_again<R: Runtime>() {
-    let (router, dealer, endpoint) = pair::<R>(SocketOptions::default(), quick().send_timeout(Duration::from_secs(20))).await;
+    let (router, dealer, endpoint) =
+        pair::<R>(SocketOptions::default(), quick().send_timeout(Duration::from_secs(20))).await;
     dealer.send(&b"first"[..]).await.expect("room");
     assert_eq!(must::<R, _>(router.recv()).await.expect("open").record.part(0), Some(&b"first"[..]));
     let mut events = dealer.events();
@@ -65,7 +66,10 @@ pub async fn close_transmits_what_was_accepted<R: Runtime>() {
                 let report = dealer.close().await;
                 assert_eq!((report.unsent_records, report.ended_waiting, report.ended_requests), (0, 0, 0));
                 let error = dealer.send(&b"x"[..]).await.expect_err("closed");
-                assert_eq!((error.kind(), error.submission()), (ErrorKind::ShuttingDown, Submission::NotSubmitted));
+                assert_eq!(
+                    (error.kind(), error.submission()),
+                    (ErrorKind::ShuttingDown, Submission::NotSubmitted)
+                );
                 assert_eq!(dealer.recv().await.expect_err("closed").kind(), ErrorKind::ShuttingDown);
             } else {
                 drop(dealer);
@@ -118,7 +122,8 @@ pub async fn bind_errors<R: Runtime>() {
     let dealer = Dealer::<R>::new(SocketOptions::default()).expect("options");
     dealer.connect(&format!("tcp://127.0.0.1:{port}")).expect("an endpoint");
     must::<R, _>(dealer.ready()).await.expect("a peer");
-    let bad = Router::<R>::new(SocketOptions::default().weight(10_001).routing_id(b"")).expect_err("bad options");
+    let bad =
+        Router::<R>::new(SocketOptions::default().weight(10_001).routing_id(b"")).expect_err("bad options");
     assert_eq!(bad.kind(), ErrorKind::InvalidOperation);
 }
 

@@ -98,3 +98,29 @@ pub async fn a_request_without_peer_was_not_submitted<R: Runtime>() {
     let early = within::<R, _>(Duration::from_millis(30), dealer.ready()).await;
     assert!(early.is_none(), "nobody is there");
 }
+
+/// Plain threads send, request and receive while the runtime runs elsewhere.
+pub async fn plain_threads_block<R: Runtime>() {
+    let (router, dealer, _) = pair::<R>(SocketOptions::default(), SocketOptions::default()).await;
+    let server = std::thread::spawn(move || {
+        let first = router.recv_blocking().expect("open");
+        assert_eq!(first.record.part(0), Some(&b"one-way"[..]));
+        let second = router.recv_blocking().expect("open");
+        router.reply_blocking(second.token.expect("a request"), &b"yes"[..]).expect("a live requester");
+        router
+    });
+    let client = std::thread::spawn(move || {
+        dealer.send_blocking(&b"one-way"[..]).expect("room");
+        let reply = dealer.request_blocking(&b"?"[..]).expect("a reply");
+        assert_eq!(reply.part(0), Some(&b"yes"[..]));
+        dealer
+    });
+    must::<R, _>(async {
+        while !server.is_finished() || !client.is_finished() {
+            crate::support::sleep::<R>(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    server.join().expect("no panic");
+    client.join().expect("no panic");
+}

@@ -106,7 +106,10 @@ pub async fn yield_now() {
 }
 
 /// A ROUTER that listens, a DEALER that is connected to it, and the endpoint.
-pub async fn pair<R: Runtime>(router: SocketOptions, dealer: SocketOptions) -> (Router<R>, Dealer<R>, String) {
+pub async fn pair<R: Runtime>(
+    router: SocketOptions,
+    dealer: SocketOptions,
+) -> (Router<R>, Dealer<R>, String) {
     let router = Router::new(router).expect("options");
     let endpoint = router.bind(ANYWHERE).await.expect("a free port");
     let dealer = Dealer::new(dealer).expect("options");

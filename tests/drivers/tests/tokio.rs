@@ -32,7 +32,7 @@ suite! {
     flow: a_full_queue_ends_at_the_deadline room_admits_the_oldest_waiter a_reservation_never_waits
         a_busy_sender_starves_nobody;
     requests: each_request_gets_its_own_answer a_request_ends_at_its_deadline a_dropped_token_answers
-        a_lost_peer_ends_requests a_request_without_peer_was_not_submitted;
+        a_lost_peer_ends_requests a_request_without_peer_was_not_submitted plain_threads_block;
     lifecycle: a_restarted_server_is_found_again connecting_before_binding close_transmits_what_was_accepted
         close_is_bounded_by_linger bind_errors unbind_may_keep_peers;
     cancel: a_dropped_send_was_not_sent a_send_admitted_before_the_drop_is_sent a_dropped_request_frees_its_slot

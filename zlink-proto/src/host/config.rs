@@ -104,6 +104,31 @@ impl HostConfig {
         checks.finish()
     }
 
+    /// Changes what is recorded (M-30, M-31).
+    ///
+    /// # Errors
+    /// The rate is not within 0.0 to 1.0; what was set before stays.
+    pub(super) fn set_diagnostics(&mut self, level: DiagnosticsLevel, rate: f64) -> Result<(), OptionsError> {
+        let mut checks = super::options::Checks::default();
+        checks.rate(rate);
+        checks.finish()?;
+        self.options.diagnostics_level = level;
+        self.options.diagnostics_sample_rate = rate;
+        Ok(())
+    }
+
+    /// Changes the default weight of channels (S-45).
+    ///
+    /// # Errors
+    /// It is above 10,000; what was set before stays.
+    pub(super) fn set_channel_weight(&mut self, weight: u32) -> Result<(), OptionsError> {
+        let mut checks = super::options::Checks::default();
+        checks.weight(weight);
+        checks.finish()?;
+        self.options.channel_weight = weight;
+        Ok(())
+    }
+
     pub(super) fn overflow(&self) -> OwnerOverflow {
         self.options.owner_overflow
     }

@@ -4,6 +4,7 @@ use super::Host;
 use super::mailbox::Item;
 use super::owners::{OwnerConfig, OwnerId, OwnerState};
 use super::refusal::{Refusal, Refused};
+use super::samples::Observed;
 use super::turn::NewJob;
 use crate::time::Timestamp;
 use alloc::vec::Vec;
@@ -34,8 +35,8 @@ pub struct Running {
     /// Handlers of this slice so far.
     handled: u32,
     slice_end: Timestamp,
-    started_at: Option<Timestamp>,
-    pending: Option<u32>,
+    is_observed: bool,
+    observed: Observed,
 }
 
 impl Running {
@@ -85,12 +86,13 @@ impl<T> Host<T> {
         self.sync_flow();
     }
 
-    /// Work of this host for one of its owners: room, but no permit (H-26).
+    /// Work of this host for one of its owners: room, but no permit (H-26). A one-way that finds no room may be submitted again
+    /// until its deadline; for a request that is the end (H-84).
     ///
     /// # Errors
     /// The payload comes back with the check that failed; nothing changed (H-64).
     pub fn submit_local(&mut self, job: NewJob<T>) -> Result<(), Refused<T>> {
-        let NewJob { owner, bytes, is_request: _, payload } = job;
+        let NewJob { owner, bytes, is_request, payload } = job;
         let cost = bytes.saturating_add(self.item_cost);
         let refused = match self.owners.get(owner) {
             _ if self.is_sealed() => Some(Refusal::ShuttingDown),
@@ -100,7 +102,7 @@ impl<T> Host<T> {
             None => Some(Refusal::TargetClosed),
         };
         if let Some(reason) = refused {
-            if reason == Refusal::OwnerFull {
+            if reason == Refusal::OwnerFull && is_request {
                 self.counters.local_rejections = self.counters.local_rejections.saturating_add(1);
             }
             return Err(Refused { reason, payload });
@@ -135,27 +137,37 @@ impl<T> Host<T> {
     /// job. `None`: the drain is over; if only its slice is over (H-76), `poll_ready` gives the owner again.
     #[inline]
     pub fn next(&mut self, ended: Running, clock: impl Fn() -> Timestamp) -> Option<Job<T>> {
-        let Running { owner, cost, handled, slice_end, started_at, pending } = ended;
+        let Running { owner, cost, handled, slice_end, is_observed, observed } = ended;
         // A handler that was abandoned at the stop of the host finds nothing.
         self.owners.get_mut(owner)?.mailbox.end_running(cost);
         if self.parked > 0 {
             self.wake_parked(owner, self.clock);
         }
-        if let Some(started_at) = started_at {
-            let now = self.advance(clock());
-            self.samples.ended(now.saturating_since(started_at));
-        }
-        if let Some(pending) = pending {
-            self.pending.remove(pending);
-        }
-        if pending.is_some() || handled % HANDLERS_PER_LOOK == 0 {
-            let now = self.advance(clock());
-            if now >= slice_end {
-                self.owners.drain_over(owner);
-                return None;
-            }
+        let is_look_due = handled % HANDLERS_PER_LOOK == 0;
+        if (is_look_due || is_observed) && self.is_slice_over(observed, is_look_due, slice_end, &clock) {
+            self.owners.drain_over(owner);
+            return None;
         }
         self.claim(owner, handled, slice_end, clock)
+    }
+
+    /// The time is looked at at least every 16 handlers and whenever one was pending (H-76).
+    #[cold]
+    fn is_slice_over(
+        &mut self,
+        observed: Observed,
+        is_look_due: bool,
+        slice_end: Timestamp,
+        clock: impl Fn() -> Timestamp,
+    ) -> bool {
+        let now = self.advance(clock());
+        if let Some(started_at) = observed.started_at {
+            self.samples.ended(now.saturating_since(started_at));
+        }
+        if let Some(pending) = observed.pending {
+            self.pending.remove(pending);
+        }
+        (is_look_due || observed.pending.is_some()) && now >= slice_end
     }
 
     #[inline]
@@ -166,11 +178,14 @@ impl<T> Host<T> {
         slice_end: Timestamp,
         clock: impl Fn() -> Timestamp,
     ) -> Option<Job<T>> {
-        let Some((number, item)) = self.owners.get_mut(owner)?.mailbox.claim() else {
+        let entry = self.owners.get_mut(owner)?;
+        let Some((number, item)) = entry.mailbox.claim() else {
             self.owners.drain_over(owner);
             return None;
         };
-        self.owners.relist(owner);
+        if entry.is_misplaced() {
+            self.owners.relist(owner);
+        }
         let latest = &mut self.clock;
         let mut read = || {
             *latest = clock().max(*latest);
@@ -185,16 +200,23 @@ impl<T> Host<T> {
             self.permits.release(permit, read);
         }
         self.sync_flow();
-        let handled = handled.wrapping_add(1);
-        let running = Running { owner, cost: item.cost, handled, slice_end, started_at, pending: None };
+        let running = Running {
+            owner,
+            cost: item.cost,
+            handled: handled.wrapping_add(1),
+            slice_end,
+            is_observed: started_at.is_some(),
+            observed: Observed { started_at, pending: None },
+        };
         Some(Job { payload: item.payload, number, running })
     }
 
     /// The handler returned pending for the first time: status shows how long it runs (M-38).
     pub fn pending(&mut self, running: &mut Running, now: Timestamp) {
         let now = self.advance(now);
-        if running.pending.is_none() && self.owners.get(running.owner).is_some() {
-            running.pending = Some(self.pending.add(running.owner, now));
+        if running.observed.pending.is_none() && self.owners.get(running.owner).is_some() {
+            running.observed.pending = Some(self.pending.add(running.owner, now));
+            running.is_observed = true;
         }
     }
 }

@@ -177,6 +177,22 @@ impl<T> Host<T> {
         &self.config
     }
 
+    /// Changes what is recorded, at run time (M-30, M-31).
+    ///
+    /// # Errors
+    /// The rate is not within 0.0 to 1.0; what was set before stays.
+    pub fn set_diagnostics(&mut self, level: DiagnosticsLevel, sample_rate: f64) -> Result<(), OptionsError> {
+        self.config.set_diagnostics(level, sample_rate)
+    }
+
+    /// Changes the weight that channels offered from now on announce; the composition tells the peers (S-45).
+    ///
+    /// # Errors
+    /// It is above 10,000; what was set before stays.
+    pub fn set_channel_weight(&mut self, weight: u32) -> Result<(), OptionsError> {
+        self.config.set_channel_weight(weight)
+    }
+
     /// Something to report. Call until `None`.
     pub fn poll_output(&mut self) -> Option<HostOutput> {
         let warnings = &mut self.warnings;

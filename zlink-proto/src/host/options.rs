@@ -162,6 +162,16 @@ impl Checks {
         }
     }
 
+    pub(super) fn weight(&mut self, given: u32) {
+        self.range("channel_weight", given.into(), 0, WEIGHT_MAX.into());
+    }
+
+    pub(super) fn rate(&mut self, given: f64) {
+        if !(0.0..=1.0).contains(&given) {
+            self.refuse("diagnostics_sample_rate", given.to_string(), "0.0..=1.0".to_string());
+        }
+    }
+
     pub(super) fn refuse(&mut self, option: &'static str, given: String, allowed: String) {
         self.0.push(Violation { option, given, allowed });
     }
@@ -237,12 +247,9 @@ impl HostOptions {
         checks.range("owner_application_bytes_max", self.owner_application_bytes_max, 1, I63_MAX);
         checks.range("owner_item_cost_bytes", self.owner_item_cost_bytes, 0, I63_MAX);
         checks.at_least("owner_slice", self.owner_slice, Duration::from_micros(1));
-        checks.range("channel_weight", self.channel_weight.into(), 0, WEIGHT_MAX.into());
+        checks.weight(self.channel_weight);
         checks.range("listener_message_bytes_max", self.listener_message_bytes_max, 0, u32::MAX.into());
         checks.at_least("shutdown_deadline", self.shutdown_deadline, Duration::from_nanos(1));
-        let rate = self.diagnostics_sample_rate;
-        if !(0.0..=1.0).contains(&rate) {
-            checks.refuse("diagnostics_sample_rate", rate.to_string(), "0.0..=1.0".to_string());
-        }
+        checks.rate(self.diagnostics_sample_rate);
     }
 }

@@ -23,6 +23,9 @@ pub struct OwnerId {
 }
 
 impl OwnerId {
+    /// Matches no owner.
+    pub(super) const NOBODY: Self = Self { index: u32::MAX, epoch: u32::MAX };
+
     /// A place for this owner in a vector beside the host: dense, used again after the owner ended.
     pub const fn index(self) -> usize {
         self.index as usize
@@ -94,6 +97,12 @@ impl<T> Owner<T> {
         self.state == OwnerState::Active
     }
 
+    /// In the ready set and not runnable, or the other way round: `relist`.
+    #[inline]
+    pub(super) fn is_misplaced(&self) -> bool {
+        self.is_listed != self.is_runnable()
+    }
+
     fn is_runnable(&self) -> bool {
         self.drains < self.config.concurrency && self.mailbox.len() > self.scheduled as usize
     }
@@ -137,7 +146,7 @@ impl<T> Owners<T> {
         OwnerId { index, epoch }
     }
 
-    /// An owner that was not freed.
+    /// An owner that was not freed: freeing it makes its handles stale.
     #[inline]
     pub(super) fn get_mut(&mut self, id: OwnerId) -> Option<&mut Owner<T>> {
         self.owners
@@ -146,7 +155,7 @@ impl<T> Owners<T> {
     }
 
     pub(super) fn get(&self, id: OwnerId) -> Option<&Owner<T>> {
-        self.owners.get(id.index()).filter(|owner| owner.epoch == id.epoch && owner.state != OwnerState::Free)
+        self.owners.get(id.index()).filter(|owner| owner.epoch == id.epoch)
     }
 
     /// Those that were not freed, in the order of their places.
@@ -159,16 +168,12 @@ impl<T> Owners<T> {
     }
 
     /// After anything that may have made the owner runnable or not: into the ready set, at the tail, once, or out (H-70).
-    #[inline]
     pub(super) fn relist(&mut self, id: OwnerId) {
-        let Some(owner) = self.get_mut(id) else { return };
-        let is_runnable = owner.is_runnable();
-        if owner.is_listed != is_runnable {
-            owner.is_listed = is_runnable;
-            match is_runnable {
-                true => self.ready.push(&mut self.owners, id.index),
-                false => self.ready.remove(&mut self.owners, id.index),
-            }
+        let Some(owner) = self.get_mut(id).filter(|owner| owner.is_misplaced()) else { return };
+        owner.is_listed = !owner.is_listed;
+        match owner.is_listed {
+            true => self.ready.push(&mut self.owners, id.index),
+            false => self.ready.remove(&mut self.owners, id.index),
         }
     }
 

@@ -222,8 +222,8 @@ impl Permits {
     pub(super) fn attach(&mut self, source: u32) -> Option<Permit> {
         let entry = &mut self.sources[source as usize];
         entry.held = entry.held.checked_sub(1)?;
-        if entry.held == 0 && entry.state == State::Granted {
-            entry.state = State::Idle;
+        if entry.held == 0 {
+            self.settle_idle(source);
         }
         self.reserved -= 1;
         self.queued += 1;
@@ -245,7 +245,7 @@ impl Permits {
             return;
         }
         entry.held -= 1;
-        if entry.held == 0 && entry.state == State::Granted {
+        if entry.held == 0 {
             self.settle_idle(source);
         }
         self.reserved -= 1;
@@ -265,6 +265,7 @@ impl Permits {
         }
     }
 
+    /// A source whose last reserved permit ended.
     fn settle_idle(&mut self, source: u32) {
         let entry = &mut self.sources[source as usize];
         entry.state = State::Idle;
@@ -369,3 +370,7 @@ impl Permits {
         self.pressure.check_invariants(self.limit, self.in_use());
     }
 }
+
+#[cfg(test)]
+#[path = "permits_tests.rs"]
+mod tests;

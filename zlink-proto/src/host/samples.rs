@@ -41,6 +41,13 @@ impl Histogram {
     }
 }
 
+/// What is remembered about a running handler that is timed or pending; most are neither.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Observed {
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) pending: Option<u32>,
+}
+
 /// Decides which jobs are timed, and keeps the result.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {

@@ -60,11 +60,11 @@ pub struct Turn {
 /// Room reserved for one record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    owner: Option<OwnerId>,
+    owner: OwnerId,
     cost: u64,
 }
 
-const NO_ROOM: Room = Room { owner: None, cost: 0 };
+const NO_ROOM: Room = Room { owner: OwnerId::NOBODY, cost: 0 };
 
 impl Turn {
     /// Whose turn it is.
@@ -207,15 +207,34 @@ impl<T> Host<T> {
     fn reserve(&mut self, member: u32, head: &HeadInfo, is_admitting: bool, now: Timestamp) -> Option<Room> {
         let Some(id) = head.owner.filter(|_| is_admitting) else { return Some(NO_ROOM) };
         let cost = head.bytes.saturating_add(self.item_cost);
-        let Some(owner) = self.owners.get_mut(id).filter(|owner| owner.is_active()) else {
-            return Some(NO_ROOM);
-        };
-        let is_waiting = !head.is_request && self.config.overflow() == OwnerOverflow::Wait;
+        match self.owners.get_mut(id) {
+            // Nobody is parked anywhere: no order to keep.
+            Some(owner) if self.parked == 0 && owner.is_active() && owner.mailbox.fits(cost) => {
+                owner.mailbox.promise(cost);
+                Some(Room { owner: id, cost })
+            }
+            Some(owner) if owner.is_active() => self.reserve_in_line(member, id, cost, head.is_request, now),
+            Some(_) | None => Some(NO_ROOM),
+        }
+    }
+
+    /// As `reserve`, where somebody is parked or the owner is full (H-88).
+    #[cold]
+    fn reserve_in_line(
+        &mut self,
+        member: u32,
+        id: OwnerId,
+        cost: u64,
+        is_request: bool,
+        now: Timestamp,
+    ) -> Option<Room> {
+        let owner = self.owners.get_mut(id)?;
+        let is_waiting = !is_request && self.config.overflow() == OwnerOverflow::Wait;
         let is_behind = is_waiting && owner.parked.first().is_some_and(|first| first != member);
         if !is_behind && owner.mailbox.fits(cost) {
             owner.mailbox.promise(cost);
             self.unpark(member, now);
-            return Some(Room { owner: Some(id), cost });
+            return Some(Room { owner: id, cost });
         }
         if !is_waiting {
             return Some(NO_ROOM);
@@ -234,38 +253,51 @@ impl<T> Host<T> {
         let cost = bytes.saturating_add(self.item_cost);
         let room = turn.rooms.get(turn.attached).copied().unwrap_or(NO_ROOM);
         turn.attached += 1;
-        let is_promised = room.owner == Some(id) && room.cost == cost;
-        if !is_promised {
-            self.give_back(room);
+        let is_promised = room.owner == id && room.cost == cost;
+        if !is_promised || !self.is_admitting(turn.member) {
+            if let Err(reason) = self.admit_late(turn.member, room, id, cost, is_request) {
+                return Err(Refused { reason, payload });
+            }
         }
-        let refused = if self.is_admitting(turn.member) {
-            match self.owners.get(id) {
-                Some(owner) if !owner.is_active() => Some(Refusal::TargetClosed),
-                Some(owner) if !is_promised && !owner.mailbox.fits(cost) => Some(Refusal::OwnerFull),
-                Some(_) => None,
-                None => Some(Refusal::TargetClosed),
-            }
-        } else {
-            Some(Refusal::ShuttingDown)
-        };
-        if let Some(reason) = refused {
-            if is_promised {
-                self.give_back(room);
-            }
+        let Some(owner) = self.owners.get_mut(id).filter(|owner| owner.is_active()) else {
+            self.give_back(room);
+            let reason = Refusal::TargetClosed;
             self.refuse_remote(turn.member, is_request, reason);
             return Err(Refused { reason, payload });
-        }
+        };
         let permit = self.permits.attach(turn.member);
         debug_assert!(permit.is_some(), "a turn attaches no more records than it holds permits for");
-        let item = Item { payload, cost, permit, accepted_at: self.samples.accept(self.clock) };
-        if let Some(owner) = self.owners.get_mut(id) {
-            match is_promised {
-                true => owner.mailbox.push_promised(item),
-                false => owner.mailbox.push(item),
-            }
+        let accepted_at = self.samples.accept(self.clock);
+        owner.mailbox.push_promised(Item { payload, cost, permit, accepted_at });
+        if owner.is_misplaced() {
+            self.owners.relist(id);
         }
-        self.owners.relist(id);
         Ok(())
+    }
+
+    /// A record whose room was not reserved, or whose host does not admit it any more: reserves now or refuses.
+    #[cold]
+    fn admit_late(
+        &mut self,
+        member: u32,
+        room: Room,
+        id: OwnerId,
+        cost: u64,
+        is_request: bool,
+    ) -> Result<(), Refusal> {
+        self.give_back(room);
+        let is_admitting = self.is_admitting(member);
+        let reason = match self.owners.get_mut(id) {
+            _ if !is_admitting => Refusal::ShuttingDown,
+            Some(owner) if owner.is_active() && owner.mailbox.fits(cost) => {
+                owner.mailbox.promise(cost);
+                return Ok(());
+            }
+            Some(owner) if owner.is_active() => Refusal::OwnerFull,
+            Some(_) | None => Refusal::TargetClosed,
+        };
+        self.refuse_remote(member, is_request, reason);
+        Err(reason)
     }
 
     /// The permit of a refused record returns at once (H-85); a one-way is counted as dropped (M-21).
@@ -299,11 +331,10 @@ impl<T> Host<T> {
 
     /// Returns reserved room that no record used.
     fn give_back(&mut self, room: Room) {
-        let Some(id) = room.owner else { return };
-        if let Some(owner) = self.owners.get_mut(id) {
+        if let Some(owner) = self.owners.get_mut(room.owner) {
             owner.mailbox.break_promise(room.cost);
-            self.wake_parked(id, self.clock);
-            self.owners.free_if_over(id);
+            self.wake_parked(room.owner, self.clock);
+            self.owners.free_if_over(room.owner);
         }
     }
 

@@ -99,7 +99,12 @@ impl SetFlow {
 
     /// Fills the WEIGHT slot.
     pub(crate) fn fill_weight(&mut self, order: u64, weight: u32) {
-        self.pending_weight = Some((order, weight));
+        let is_news = weight != self.weight_told;
+        self.pending_weight = is_news.then_some((order, weight));
+    }
+
+    pub(crate) fn has_flow_slot(&self) -> bool {
+        self.pending_flow.is_some()
     }
 
     pub(crate) fn has_slots(&self) -> bool {

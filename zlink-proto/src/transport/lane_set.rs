@@ -336,9 +336,9 @@ impl Name {
             && self.endpoint.is_none()
     }
 
-    /// A set of this name other than `slot` is ready or joining.
-    pub(crate) fn is_taken_by_other(&self, slot: u32) -> bool {
-        [self.ready, self.joining_out, self.joining_in].iter().any(|&other| other != NONE && other != slot)
+    /// A set of this name is ready or joining.
+    pub(crate) fn is_taken(&self) -> bool {
+        [self.ready, self.joining_out, self.joining_in].iter().any(|&slot| slot != NONE)
     }
 }
 

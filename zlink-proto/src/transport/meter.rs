@@ -229,6 +229,12 @@ impl Meter {
         self.decreased()
     }
 
+    /// Charge of a record under reception ended without entering the queue as a record: a reply that settled at once.
+    pub(crate) fn settled(&mut self) {
+        // Its connection is just being served: it gets its new allowance in the same step.
+        let _ = self.decreased();
+    }
+
     fn decreased(&mut self) -> bool {
         if self.is_deferred() {
             if self.used > self.planned {

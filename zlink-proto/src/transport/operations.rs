@@ -273,6 +273,7 @@ impl Operations {
         (0..).zip(self.entries.iter()).filter(|(_, operation)| operation.place != Place::Free)
     }
 
+    #[cfg(test)]
     pub(crate) fn in_use(&self) -> usize {
         self.entries.len() - self.free.len()
     }

@@ -195,7 +195,9 @@ impl<R: Runtime, M: Outgoing> Future for Send<'_, R, M> {
             SendState::New(message) => this.submit(message, context),
             SendState::StandsAside => Poll::Ready(Ok(())),
             SendState::Waits(wait) => match wait.poll(this.shared, context) {
-                Poll::Ready(outcome) => Poll::Ready(wait.end_send(this.shared, outcome, Family::Send, this.target)),
+                Poll::Ready(outcome) => {
+                    Poll::Ready(wait.end_send(this.shared, outcome, Family::Send, this.target))
+                }
                 Poll::Pending => {
                     this.state = SendState::Waits(wait);
                     Poll::Pending

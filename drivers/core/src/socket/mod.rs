@@ -24,6 +24,7 @@ pub use zlink_proto::message::{Body, Outgoing, Part};
 pub use zlink_proto::transport::{DuplicatePolicy, EndReason, Event, EventKind, SocketStatus};
 pub use zlink_proto::wire::Record;
 
+use crate::blocking::block_on;
 use crate::error::{Error, Family, TrySendError};
 use crate::net;
 use crate::runtime::Runtime;
@@ -67,7 +68,8 @@ impl<R: Runtime> Drop for LastHandle<R> {
 impl<R: Runtime> Handle<R> {
     fn new(socket_type: SocketType, options: SocketOptions) -> Result<Self, Error> {
         options.check()?;
-        let runtime = R::current().map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
+        let runtime =
+            R::current().map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
         let socket = Socket::new(socket_type, options.machine, shared::seed())
             .map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
         let shared = Shared::new(runtime, socket, options.net);
@@ -243,6 +245,14 @@ macro_rules! common {
                 self.handle.receive(Many { into, max })
             }
 
+            /// As `recv`, for plain threads.
+            ///
+            /// # Errors
+            /// As `recv`; `InvalidOperation` inside a handler.
+            pub fn recv_blocking(&self) -> Result<Received<R>, Error> {
+                block_on(Family::Receive, "any peer", self.recv())
+            }
+
             /// What happens on this socket from now on. Nobody has to read it; a reader that falls behind loses the newest.
             pub fn events(&self) -> Events<R> {
                 Events::new(&self.handle.shared)
@@ -317,6 +327,22 @@ impl<R: Runtime> Dealer<R> {
         Send::new(&self.handle.shared, Target::Any, message)
     }
 
+    /// As `send`, for plain threads.
+    ///
+    /// # Errors
+    /// As `send`; `InvalidOperation` inside a handler.
+    pub fn send_blocking<M: Outgoing>(&self, message: M) -> Result<(), Error> {
+        block_on(Family::Send, "any peer", self.send(message))
+    }
+
+    /// As `request`, for plain threads.
+    ///
+    /// # Errors
+    /// As `request`; `InvalidOperation` inside a handler.
+    pub fn request_blocking<M: Outgoing>(&self, message: M) -> Result<Record, Error> {
+        block_on(Family::Request, "any peer", self.request(message))
+    }
+
     /// Sends if that needs no wait.
     ///
     /// # Errors
@@ -356,6 +382,22 @@ impl<R: Runtime> Router<R> {
     #[inline]
     pub fn send_to<'a, M: Outgoing>(&'a self, to: &'a RoutingId, message: M) -> Send<'a, R, M> {
         Send::new(&self.handle.shared, Target::Named(to), message)
+    }
+
+    /// As `send_to`, for plain threads.
+    ///
+    /// # Errors
+    /// As `send_to`; `InvalidOperation` inside a handler.
+    pub fn send_to_blocking<M: Outgoing>(&self, to: &RoutingId, message: M) -> Result<(), Error> {
+        block_on(Family::Send, &to.to_string(), self.send_to(to, message))
+    }
+
+    /// As `reply`, for plain threads.
+    ///
+    /// # Errors
+    /// As `reply`; `InvalidOperation` inside a handler.
+    pub fn reply_blocking<M: Outgoing>(&self, token: ReplyToken<R>, message: M) -> Result<(), Error> {
+        block_on(Family::Reply, "requester", self.reply(token, message))
     }
 
     /// Sends if that needs no wait.

@@ -71,7 +71,8 @@ impl<'a, R: Runtime> Future for Reserve<'a, R> {
         match std::mem::replace(&mut this.state, State::Over) {
             State::New => this.submit(context),
             State::Waits(wait) => {
-                let outcome = this.shared.section(|locked| locked.slots.poll(wait.operation, context.waker()));
+                let outcome =
+                    this.shared.section(|locked| locked.slots.poll(wait.operation, context.waker()));
                 match outcome {
                     None => {
                         this.state = State::Waits(wait);

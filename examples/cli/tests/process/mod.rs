@@ -67,8 +67,12 @@ impl Zlink {
                         return line;
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => panic!("no {what} in {PATIENCE:?}; last: {:?}", self.seen.last()),
-                Err(RecvTimeoutError::Disconnected) => panic!("ended without {what}; last: {:?}", self.seen.last()),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("no {what} in {PATIENCE:?}; last: {:?}", self.seen.last())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("ended without {what}; last: {:?}", self.seen.last())
+                }
             }
         }
     }

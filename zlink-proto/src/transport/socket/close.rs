@@ -6,7 +6,7 @@
 
 use super::end::Farewell;
 use super::reply::SHUTDOWN;
-use super::{Socket, SocketOutput};
+use super::Socket;
 use crate::error::{ErrorKind, Failure};
 use crate::time::Timestamp;
 use crate::transport::lane_set::Phase;
@@ -109,6 +109,7 @@ impl Socket {
                 }
                 self.turn_into_error(place, SHUTDOWN);
             }
+            self.serve(slot);
         }
     }
 
@@ -168,7 +169,7 @@ impl Socket {
             return;
         }
         self.lifecycle = Lifecycle::Closed;
-        self.outputs.push_back(SocketOutput::Closed);
+        self.tells_closed = true;
         self.events.tell(self.now, None, || EventKind::Closed);
     }
 

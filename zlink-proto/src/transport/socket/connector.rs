@@ -13,7 +13,7 @@ use crate::error::{ErrorKind, Failure};
 use crate::id::{ConnectionNumber, EndpointId, RoutingId};
 use crate::time::Timestamp;
 use crate::transport::endpoint::{Endpoint, EndpointError, EndpointUse};
-use crate::transport::lane_set::Phase;
+use crate::transport::lane_set::Name;
 use crate::transport::operations::Line;
 use crate::transport::reconnect::{Backoff, BackoffOptions};
 use crate::transport::{Connection, ConnectionConfig, EndReason, EventKind};
@@ -339,11 +339,16 @@ impl Socket {
     }
 
     /// The set of an endpoint ended: when is the next attempt (N-29, N-33, N-34)?
-    pub(super) fn connector_ended(&mut self, slot: u32, phase: Phase, reason: EndReason, name: &RoutingId) {
-        let Some(set) = self.sets.try_at_mut(slot) else { return };
-        let (Some(endpoint), ready_at) = (set.endpoint, set.ready_at) else { return };
+    /// `ready_for`: how long the set was ready, if it was.
+    pub(super) fn connector_ended(
+        &mut self,
+        endpoint: EndpointId,
+        ready_for: Option<Duration>,
+        reason: EndReason,
+        name: &RoutingId,
+    ) {
         let now = self.now;
-        let is_elsewhere = self.names.get(name).is_some_and(|known| known.is_taken_by_other(slot));
+        let is_elsewhere = self.names.get(name).is_some_and(Name::is_taken);
         let Some(connector) = self.connectors.get_mut(endpoint) else { return };
         let delay = match reason {
             EndReason::Duplicate if is_elsewhere => {
@@ -363,11 +368,9 @@ impl Socket {
             | EndReason::Liveness
             | EndReason::Disconnected
             | EndReason::Service(_)
-            | EndReason::Closed => match phase {
-                Phase::Joining => connector.backoff.failed(),
-                Phase::Ready | Phase::Finishing | Phase::Ended => {
-                    connector.backoff.ended(now.saturating_since(ready_at))
-                }
+            | EndReason::Closed => match ready_for {
+                None => connector.backoff.failed(),
+                Some(ready_for) => connector.backoff.ended(ready_for),
             },
         };
         self.delay(endpoint, delay);
@@ -375,7 +378,7 @@ impl Socket {
 
     /// A set of this name ended: endpoints that rested for it go on.
     pub(super) fn unpark(&mut self, name: &RoutingId) {
-        let is_gone = self.names.get(name).is_none_or(|known| !known.is_taken_by_other(u32::MAX));
+        let is_gone = self.names.get(name).is_none_or(|known| !known.is_taken());
         if !is_gone || self.connectors.is_empty() {
             return;
         }

@@ -106,6 +106,7 @@ impl Socket {
         let phase = core::mem::replace(&mut set.phase, Phase::Ended);
         set.blockers.ending = true;
         let (id, connection, name) = (set.id, set.connection, set.routing_id.clone());
+        let (endpoint, ready_at) = (set.endpoint, set.ready_at);
         self.detach_connection(slot, farewell);
         self.selector.remove(id);
         let kind = if self.is_open() { ErrorKind::Unavailable } else { ErrorKind::ShuttingDown };
@@ -129,7 +130,10 @@ impl Socket {
         });
         self.leave_name(slot, &name, was_ready);
         self.settle_remains(slot, was_ready);
-        self.connector_ended(slot, phase, reason, &name);
+        if let Some(endpoint) = endpoint {
+            let ready_for = (phase != Phase::Joining).then(|| self.now.saturating_since(ready_at));
+            self.connector_ended(endpoint, ready_for, reason, &name);
+        }
         self.unpark(&name);
         self.close_if_over();
     }

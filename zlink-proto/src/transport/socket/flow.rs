@@ -22,6 +22,13 @@ pub(super) struct ReceiveFlow {
     pub(super) counts: FlowCounts,
 }
 
+#[cfg(test)]
+impl ReceiveFlow {
+    pub(super) fn listed_len(&self) -> usize {
+        self.listed.len()
+    }
+}
+
 impl Socket {
     /// Says whether this socket wants application records (N-40). `serial` orders calls that may overtake each other: one that is not
     /// above the last one is dropped. Setting the current state again writes nothing.
@@ -68,7 +75,7 @@ impl Socket {
     pub(super) fn tell_late(&mut self, slot: u32) {
         let state = self.receive_flow.state;
         let set = self.sets.at_mut(slot);
-        if set.phase == Phase::Ready && set.flow.told() != state && !set.flow.has_slots() {
+        if set.phase == Phase::Ready && set.flow.told() != state && !set.flow.has_flow_slot() {
             let order = self.operations.next_order();
             self.sets.at_mut(slot).flow.fill_flow(order);
             self.wake(slot);
@@ -123,6 +130,7 @@ impl Socket {
                 let epoch = flow.epoch;
                 self.events.tell(now, connection, || EventKind::SendPaused { routing_id: name, epoch });
                 self.update_standing(slot);
+                self.retry_for_token(slot);
             }
             Heard::Changed => {
                 self.end_pause(slot);

@@ -109,6 +109,8 @@ pub struct Socket {
     events: Events,
     counts: Counts,
     close_report: CloseReport,
+    /// `Closed` is the last output.
+    tells_closed: bool,
 }
 
 /// Numbers that only grow.
@@ -130,6 +132,8 @@ pub struct Counts {
     pub waiters_full: u64,
     /// Records of undrained sets that were given up (N-24).
     pub undrained_discarded: u64,
+    /// Error replies that made place for new requests of a peer that has us paused.
+    pub error_replies_given_up: u64,
     /// FLOWSTATE frames written.
     pub flow_frames_written: u64,
 }
@@ -197,6 +201,7 @@ impl Socket {
             events: Events::default(),
             counts: Counts::default(),
             close_report: CloseReport::default(),
+            tells_closed: false,
         })
     }
 
@@ -278,7 +283,7 @@ impl Socket {
             };
             return Some(output);
         }
-        None
+        core::mem::take(&mut self.tells_closed).then_some(SocketOutput::Closed)
     }
 
     fn next_notice(&mut self, id: SetId) -> Option<SocketOutput> {

@@ -6,7 +6,7 @@ use crate::time::Timestamp;
 use crate::transport::ReplyToken;
 use crate::transport::deadlines::NONE;
 use crate::transport::lane_set::{LaneSet, Phase};
-use crate::wire::{Fault, Kind, SocketType};
+use crate::wire::{Fault, FaultCode, Kind, Record, SocketType};
 use alloc::vec::Vec;
 
 impl Socket {
@@ -71,9 +71,38 @@ impl Socket {
         if set.phase == Phase::Ended {
             return u32::MAX;
         }
-        let own = self.options.requests_per_link_max.saturating_sub(set.tokens.len() + set.errors.len());
-        let all = (self.options.reply_tokens_max as usize).saturating_sub(self.tokens.len());
+        // Error replies that wait for a peer's RUNNING give their places up to its next requests: RUNNING comes behind those on the
+        // same connection, so that not reading them would wait for ever.
+        let given_up = if set.blockers.paused { set.errors.len() } else { 0 };
+        let own =
+            (self.options.requests_per_link_max + given_up).saturating_sub(set.tokens.len() + set.errors.len());
+        let all = (self.options.reply_tokens_max as usize + given_up as usize).saturating_sub(self.tokens.len());
         own.min(u32::try_from(all).unwrap_or(u32::MAX))
+    }
+
+    /// A set that waits for a place can now have that of an error reply of its own.
+    pub(super) fn retry_for_token(&mut self, slot: u32) {
+        let set = self.sets.at(slot);
+        let id = set.id;
+        if set.waits_for_token && self.token_places(id) > 0 {
+            self.token_waiters.retain(|&other| other != id);
+            self.sets.at_mut(slot).waits_for_token = false;
+            self.announce(slot);
+        }
+    }
+
+    /// A place for a request that `token_places` counted.
+    fn make_token_place(&mut self, slot: u32) {
+        let set = self.sets.at_mut(slot);
+        let has_own = set.tokens.len() + set.errors.len() < self.options.requests_per_link_max;
+        if has_own && self.tokens.len() < self.options.reply_tokens_max as usize {
+            return;
+        }
+        if let Some(oldest) = set.errors.head() {
+            set.unanswered_sequences.remove(&self.tokens.get(oldest).sequence);
+            self.tokens.remove(&mut set.errors, oldest);
+            self.counts.error_replies_given_up += 1;
+        }
     }
 
     /// Takes up to `count` records of a set; their charges end (B-16). Replies that come to the head settle in passing (N-54).
@@ -95,37 +124,43 @@ impl Socket {
     fn take_records(&mut self, slot: u32, count: usize, put: &mut impl FnMut(Received)) -> usize {
         let (mut taken, mut charge) = (0, 0);
         let mut places = self.token_places(self.sets.at(slot).id);
-        let set = self.sets.at_mut(slot);
         while taken < count {
-            let Some(front) = set.receive.front() else { break };
-            if front.kind() == Kind::Request {
-                if places == 0 {
-                    self.token_waiters.push_back(set.id);
-                    set.waits_for_token = true;
-                    break;
-                }
-                places -= 1;
-            } else if !is_ordinary(front.kind()) {
+            let set = self.sets.at_mut(slot);
+            let Some(kind) = set.receive.front().map(Record::kind) else { break };
+            let is_request = kind == Kind::Request;
+            if is_request && places == 0 {
+                self.token_waiters.push_back(set.id);
+                set.waits_for_token = true;
+                break;
+            }
+            if !is_ordinary(kind) {
                 break;
             }
             let Some(record) = set.receive.pop() else { break };
             taken += 1;
             charge += record.charge();
-            let token = (record.kind() == Kind::Request).then(|| {
-                let sequence = record.sequence();
-                let is_ended = set.phase == Phase::Ended;
-                let place = if is_ended {
-                    NONE
-                } else {
-                    self.tokens.insert(&mut set.tokens, set.id, sequence)
-                };
-                ReplyToken::new(set.id, sequence, place)
+            let (id, from) = (set.id, set.routing_id.clone());
+            let token = is_request.then(|| {
+                places -= 1;
+                self.new_token(slot, record.sequence())
             });
-            put(Received { set: set.id, from: set.routing_id.clone(), record, token });
+            put(Received { set: id, from, record, token });
         }
+        let set = self.sets.at_mut(slot);
         set.has_given |= taken > 0;
         self.end_receive_charge(slot, charge, taken as u64);
         taken
+    }
+
+    /// The token of a request that is taken; of an ended set it is used up already.
+    fn new_token(&mut self, slot: u32, sequence: u64) -> ReplyToken {
+        if self.sets.at(slot).phase == Phase::Ended {
+            return ReplyToken::new(self.sets.at(slot).id, sequence, NONE);
+        }
+        self.make_token_place(slot);
+        let set = self.sets.at_mut(slot);
+        let place = self.tokens.insert(&mut set.tokens, set.id, sequence);
+        ReplyToken::new(set.id, sequence, place)
     }
 
     fn end_receive_charge(&mut self, slot: u32, charge: u64, count: u64) {
@@ -215,11 +250,11 @@ impl Socket {
     pub(super) fn queue_records(
         &mut self,
         slot: u32,
-        records: &mut Vec<crate::wire::Record>,
+        records: &mut Vec<Record>,
     ) -> Result<(), Fault> {
         let (mut charge, mut count, mut largest) = (0, 0, 0);
         let is_router = self.socket_type == SocketType::Router;
-        let mut result = Ok(());
+        let (mut result, mut is_any_settled) = (Ok(()), false);
         let is_discarding = !self.is_open();
         for record in records.drain(..) {
             match record.kind() {
@@ -227,16 +262,18 @@ impl Socket {
                 Kind::Request if is_router && !is_discarding => {
                     // A sequence that is still unanswered on this connection (W-25 row 38).
                     if !self.sets.at_mut(slot).unanswered_sequences.insert(record.sequence()) {
-                        result = Err(Fault::standard(crate::wire::FaultCode::RequestSequenceInvalid));
+                        result = Err(Fault::standard(FaultCode::RequestSequenceInvalid));
                         break;
                     }
                 }
                 Kind::Data | Kind::Request => {
                     self.counts.discarded_records += 1;
+                    is_any_settled = true;
                     continue;
                 }
                 Kind::Reply | Kind::ErrorReply => {
                     if self.sets.at(slot).receive.is_empty() {
+                        is_any_settled = true;
                         if let Err(fault) = self.settle_reply(slot, record) {
                             result = Err(fault);
                             break;
@@ -252,6 +289,9 @@ impl Socket {
             self.sets.at_mut(slot).receive.push(record);
         }
         self.sets.at_mut(slot).receive.commit(charge, count, largest);
+        if is_any_settled {
+            self.sets.at_mut(slot).receive.meter.settled();
+        }
         result
     }
 }

@@ -68,6 +68,7 @@ impl Socket {
             Ok(measured) => measured,
             Err(failure) => {
                 self.turn_into_error(place, IO_ERROR);
+                self.serve(token.set().slot);
                 return Err(failure);
             }
         };
@@ -100,6 +101,7 @@ impl Socket {
             }
             Err(failure) => {
                 self.turn_into_error(place, IO_ERROR);
+                self.serve(slot);
                 Err(failure)
             }
         }
@@ -123,6 +125,7 @@ impl Socket {
         if let Some(place) = self.tokens.find(&token) {
             // Zero is no error number (W-10).
             self.turn_into_error(place, if number == 0 { IO_ERROR } else { number });
+            self.serve(token.set().slot);
         }
     }
 
@@ -136,7 +139,8 @@ impl Socket {
         self.tokens.find(token).is_some()
     }
 
-    /// A token ends without an admitted reply: its error reply takes its turn among what waits for the set.
+    /// A token ends without an admitted reply: its error reply takes its turn among what waits for the set, whose lines the caller
+    /// serves.
     pub(super) fn turn_into_error(&mut self, place: u32, number: u32) {
         if place == NONE || self.tokens.get(place).state == TokenState::Free {
             return;
@@ -153,7 +157,7 @@ impl Socket {
             // Nothing new is admitted on a set that ends (N-25a).
             self.end_error(place);
         } else {
-            self.serve(id.slot);
+            self.retry_for_token(id.slot);
         }
     }
 

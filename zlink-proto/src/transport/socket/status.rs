@@ -200,6 +200,12 @@ impl Socket {
         }
     }
 
+    /// Places of operations in use, for tests.
+    #[cfg(test)]
+    pub(super) fn table_size(&self) -> usize {
+        self.operations.in_use()
+    }
+
     fn peer_info(&self, set: &LaneSet) -> PeerInfo {
         PeerInfo {
             set: set.id,

@@ -10,6 +10,7 @@ use crate::transport::operations::{Family, Operation, Place};
 use crate::transport::tokens::TokenState;
 use crate::wire::{Kind, Outbox};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// What the waiting operations of one family hold (O-22).
@@ -464,13 +465,18 @@ impl Socket {
         }
     }
 
+    /// All that is due ends before anything goes on by the room that this makes (O-33).
     fn expire(&mut self, until: Timestamp) {
+        let mut left = Vec::new();
         while let Some(slot) = self.deadlines.due(&self.operations, until) {
-            self.end_by_deadline(slot, until);
+            left.push(self.end_by_deadline(slot, until));
+        }
+        for (place, set) in left {
+            self.serve_after(Some(place), set);
         }
     }
 
-    fn end_by_deadline(&mut self, slot: u32, now: Timestamp) {
+    fn end_by_deadline(&mut self, slot: u32, now: Timestamp) -> (Place, SetId) {
         let entry = &self.operations[slot];
         let (family, place, set, token) = (entry.family, entry.place, entry.set, entry.token);
         let is_deadline = entry.deadline <= now;
@@ -487,8 +493,7 @@ impl Socket {
             Place::Pending => (ErrorKind::DeadlineExceeded, "no reply in time"),
             Place::Reserved | Place::Free | Place::Uncollected => {
                 self.end_reservation(slot);
-                self.serve_after(Some(place), set);
-                return;
+                return (place, set);
             }
         };
         self.fail(slot, Failure { kind, submission, reason });
@@ -498,7 +503,7 @@ impl Socket {
         if family == Family::Reply {
             self.turn_into_error(token, super::reply::TIMED_OUT);
         }
-        self.serve_after(Some(place), set);
+        (place, set)
     }
 }
 
