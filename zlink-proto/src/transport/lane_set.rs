@@ -6,6 +6,7 @@
 //! ```
 
 use super::deadlines::NONE;
+use super::admission::AdmissionClock;
 use super::event::EndReason;
 use super::flow::{Blockers, SetFlow};
 use super::liveness::Liveness;
@@ -106,6 +107,7 @@ pub(crate) struct LaneSet {
     pub(crate) errors: TokenList,
     pub(crate) probe: Option<Box<SlotRecord>>,
     pub(crate) ack: Option<Box<SlotRecord>>,
+    pub(crate) update: Option<Box<SlotRecord>>,
 
     /// Requests admitted here.
     pub(crate) pending: Line,
@@ -141,6 +143,8 @@ pub(crate) struct LaneSet {
     pub(crate) was_told_lost: bool,
 
     pub(crate) liveness: Option<Box<Liveness>>,
+    /// Runs until the set is admitted (S-31).
+    pub(crate) admission: Option<AdmissionClock>,
     pub(crate) finish_at: Option<Timestamp>,
     pub(crate) finish_reason: EndReason,
     /// Registered time in the socket's list of set timers.
@@ -183,6 +187,7 @@ impl LaneSet {
             errors: TokenList::default(),
             probe: None,
             ack: None,
+            update: None,
             pending: Line::default(),
             unanswered: 0,
             work: 0,
@@ -201,6 +206,7 @@ impl LaneSet {
             is_drained: false,
             was_told_lost: false,
             liveness: None,
+            admission: None,
             finish_at: None,
             finish_reason: EndReason::Closed,
             timer: None,
@@ -215,6 +221,7 @@ impl LaneSet {
             && self.errors.len() == 0
             && self.probe.is_none()
             && self.ack.is_none()
+            && self.update.is_none()
     }
 
     /// Operations that wait here.

@@ -7,6 +7,7 @@
 //!                                       └──reply at the head──▶ settled operation
 //! ```
 
+mod admission;
 mod change;
 mod close;
 mod connector;

@@ -82,6 +82,8 @@ pub enum Slot {
     Probe,
     /// The answer to the peer's probe.
     Ack,
+    /// The latest update of our descriptor (S-35): it is never lost to a deadline, and an older one is not worth sending.
+    Update,
 }
 
 /// A received record.

@@ -1,7 +1,7 @@
 //! Waiting lines: who waits for what, who goes next, and how a wait ends (B-11, B-29, B-30, O-20 to O-33).
 
 use super::submit::{Measured, RECORD_TOO_LARGE, Selected};
-use super::{CANDIDATE_WAIT, Outcome, Settled, Socket};
+use super::{CANDIDATE_WAIT, Outcome, Settled, Slot, Socket};
 use crate::error::{ErrorKind, Failure, Submission};
 use crate::id::{OperationId, SetId};
 use crate::message::Outgoing;
@@ -39,8 +39,7 @@ enum Next {
     Operation(u32),
     /// An error reply: place of its token.
     Error(u32),
-    Probe,
-    Ack,
+    Slot(Slot),
 }
 
 impl Socket {
@@ -213,7 +212,11 @@ impl Socket {
         let line = set.line.head().filter(|&head| !is_paused || self.operations[head].is_admission);
         let replies = set.reply_line.head().filter(|_| passes);
         let errors = set.errors.head().filter(|_| passes);
-        let slots = [(set.probe.as_ref(), Next::Probe), (set.ack.as_ref(), Next::Ack)];
+        let slots = [
+            (set.probe.as_ref(), Slot::Probe),
+            (set.ack.as_ref(), Slot::Ack),
+            (set.update.as_ref(), Slot::Update),
+        ];
         let operations = [line, replies]
             .into_iter()
             .flatten()
@@ -224,7 +227,7 @@ impl Socket {
         });
         let slots = slots
             .into_iter()
-            .filter_map(|(slot, next)| slot.filter(|_| !is_paused).map(|record| (record.order, next)));
+            .filter_map(|(record, slot)| record.filter(|_| !is_paused).map(|record| (record.order, Next::Slot(slot))));
         operations.chain(errors).chain(slots).min_by_key(|&(order, _)| order).map(|(_, next)| next)
     }
 
@@ -232,7 +235,7 @@ impl Socket {
         match next {
             Next::Operation(slot) => self.admit_operation(set_slot, slot),
             Next::Error(token) => self.admit_error(set_slot, token),
-            Next::Probe | Next::Ack => self.admit_slot(set_slot, next == Next::Probe),
+            Next::Slot(slot) => self.admit_slot(set_slot, slot),
         }
     }
 

@@ -5,7 +5,6 @@ use super::envelope::VERSION;
 use super::metadata::Metadata;
 use super::reader::text;
 use crate::wire::{Kind, Record};
-use alloc::boxed::Box;
 
 const SEND: u8 = 18;
 const REQUEST: u8 = 19;
@@ -41,34 +40,18 @@ pub struct ChannelRecord<'a> {
 }
 
 /// Texts that were found well formed before: equal bytes need no second look.
-#[derive(Clone, Debug, Default)]
-pub struct KnownTexts {
-    channel: Box<[u8]>,
-    names: Box<[u8]>,
-}
-
-impl KnownTexts {
-    /// Remembers the texts of `record` in place of what was known.
-    pub fn remember(&mut self, record: &ChannelRecord<'_>) {
-        if *self.channel != *record.channel {
-            self.channel = record.channel.into();
-        }
-        if *self.names != *record.names {
-            self.names = record.names.into();
-        }
-    }
-
-    /// True if the record has the same channel, packet name and content type.
-    #[inline]
-    pub fn matches(&self, record: &ChannelRecord<'_>) -> bool {
-        *self.names == *record.names && *self.channel == *record.channel
-    }
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KnownTexts<'a> {
+    /// text8 of a channel.
+    pub channel: &'a [u8],
+    /// text8 of a packet name, then text8 of a content type.
+    pub names: &'a [u8],
 }
 
 impl<'a> ChannelRecord<'a> {
     /// Looks at a record that a client sent. `None`: it is another command or it is at fault; `decode` says what.
     #[inline]
-    pub fn decode(record: &'a Record, known: &KnownTexts) -> Option<Self> {
+    pub fn decode(record: &'a Record, known: KnownTexts<'_>) -> Option<Self> {
         let first = record.part(0)?;
         let &[a, b, major, command, flags] = first.first_chunk::<HEAD_BYTES>()?;
         if [a, b] != MAGIC || major != MAJOR || flags & !FLAG_METADATA != 0 {
@@ -166,7 +149,7 @@ fn as_text(bytes: &[u8]) -> &str {
 
 /// Names, begin of the payload, bytes of the payload.
 #[inline]
-fn split_envelope<'a>(part: &'a [u8], known: &KnownTexts) -> Option<(&'a [u8], u16, u32)> {
+fn split_envelope<'a>(part: &'a [u8], known: KnownTexts<'_>) -> Option<(&'a [u8], u16, u32)> {
     let &[version, a, b, c, d] = part.first_chunk::<ENVELOPE_LEAD>()?;
     let inside = part.get(ENVELOPE_LEAD..)?;
     if version != VERSION || u32::from_be_bytes([a, b, c, d]) as usize != inside.len() {
