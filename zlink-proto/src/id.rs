@@ -28,10 +28,12 @@ impl RoutingId {
     /// Gives the bytes back if there are more than 255.
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, Bytes> {
         let bytes = bytes.into();
-        match bytes.len() {
-            0..=INLINE_BYTES => Ok(Self::inline(&bytes)),
-            ..=Self::BYTES_MAX => Ok(Self(Name::Shared(bytes))),
-            _ => Err(bytes),
+        if bytes.len() > Self::BYTES_MAX {
+            Err(bytes)
+        } else if bytes.len() > INLINE_BYTES {
+            Ok(Self(Name::Shared(bytes)))
+        } else {
+            Ok(Self::inline(&bytes))
         }
     }
 

@@ -59,7 +59,8 @@ fn answer(net: &mut Net, router: NodeId, received: Vec<Received>, body: &[u8]) {
 fn n13_both_sides_become_ready_once() {
     let (net, dealer, router) = pair();
     for node in [dealer, router] {
-        let ready = net.nodes[node].outputs.iter().filter(|out| matches!(out, SocketOutput::PeerReady { .. }));
+        let ready =
+            net.nodes[node].outputs.iter().filter(|out| matches!(out, SocketOutput::PeerReady { .. }));
         assert_eq!(ready.count(), 1);
         assert_eq!(net.ready_sets(node).len(), 1);
     }
@@ -230,7 +231,8 @@ fn t104_a_peer_that_never_reads_blocks_nobody_else() {
     for index in 0..1_000 {
         for (name, refused) in names.iter().zip(&mut refused) {
             let body = numbered(index, 1_024);
-            *refused += u32::from(net.socket(router).try_send(Target::Named(name), &mut body.as_slice()).is_err());
+            *refused +=
+                u32::from(net.socket(router).try_send(Target::Named(name), &mut body.as_slice()).is_err());
         }
         net.run();
         net.receive(b, 10);
@@ -263,10 +265,11 @@ fn t110_a_cut_loses_what_was_accepted_tells_it_and_sends_nothing_again() {
     request(&mut net, dealer, 1, 60_000);
     net.cut();
     assert_eq!(net.results(dealer), ["Unavailable Unknown"]);
-    let lost = std::iter::from_fn(|| net.socket(dealer).poll_event(events)).find_map(|event| match event.kind {
-        zlink_proto::transport::EventKind::PeerLost { unsent_records, .. } => Some(unsent_records),
-        _ => None,
-    });
+    let lost =
+        std::iter::from_fn(|| net.socket(dealer).poll_event(events)).find_map(|event| match event.kind {
+            zlink_proto::transport::EventKind::PeerLost { unsent_records, .. } => Some(unsent_records),
+            _ => None,
+        });
     assert_eq!(lost, Some(101));
     net.run_to(5_000);
     assert_eq!(net.ready_sets(dealer).len(), 1, "it came back");
@@ -379,8 +382,7 @@ fn n27_two_sockets_that_connect_to_each_other_keep_one_set() {
 fn n26_reject_and_handover_between_real_sockets() {
     for (policy, winner) in [(DuplicatePolicy::Reject, 0), (DuplicatePolicy::Handover, 1)] {
         let mut net = Net::new();
-        let router =
-            net.node(ROUTER, SocketOptions { duplicate_policy: policy, ..SocketOptions::default() });
+        let router = net.node(ROUTER, SocketOptions { duplicate_policy: policy, ..SocketOptions::default() });
         net.listen(router, "tcp://router:1");
         let dealers = [net.node(DEALER, named("D")), net.node(DEALER, named("D"))];
         net.connect(dealers[0], "tcp://router:1");
@@ -411,7 +413,9 @@ fn s42_two_live_sockets_that_probe_each_other_stay_and_a_hung_one_is_found() {
             net.nodes[node].outputs.clear();
             for set in due {
                 let probe: &[u8] = b"probe";
-                net.socket(node).fill_slot(set, zlink_proto::transport::Slot::Probe, &mut { probe }).expect("ready");
+                net.socket(node)
+                    .fill_slot(set, zlink_proto::transport::Slot::Probe, &mut { probe })
+                    .expect("ready");
             }
             net.run();
             net.receive(dealer, 9);

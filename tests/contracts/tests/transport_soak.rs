@@ -158,7 +158,8 @@ impl World {
         let now = self.net.now;
         let body = record(node, number, size);
         let timeout = Some(Duration::from_millis(timeout));
-        if let Ok(operation) = self.net.socket(node).request(Target::Any, &mut body.as_slice(), timeout, now) {
+        if let Ok(operation) = self.net.socket(node).request(Target::Any, &mut body.as_slice(), timeout, now)
+        {
             self.model.requests.insert((node, operation), number);
         }
         self.model.next += 1;
@@ -207,7 +208,8 @@ impl World {
 
     fn cancel(&mut self) {
         let now = self.net.now;
-        let operations: Vec<_> = self.model.waiting.keys().chain(self.model.requests.keys()).copied().collect();
+        let operations: Vec<_> =
+            self.model.waiting.keys().chain(self.model.requests.keys()).copied().collect();
         if operations.is_empty() {
             return;
         }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use zlink_proto::id::{ConnectionNumber, ListenerId, SetId};
 use zlink_proto::time::Timestamp;
 use zlink_proto::transport::{
-    Connection, ConnectionIo, Outcome, Received, Settled, Socket, SocketOptions, SocketOutput, Submitted, Target,
+    Connection, ConnectionIo, Outcome, Received, Settled, Socket, SocketOptions, SocketOutput, Submitted,
+    Target,
 };
 use zlink_proto::wire::SocketType;
 

@@ -153,7 +153,8 @@ impl Meter {
             return Some(self.decreased());
         };
         let is_alone = self.records == 1;
-        let may_enter = extra == 0 || (!self.is_full && !self.is_deferred() && (is_alone || self.fits(extra)));
+        let may_enter =
+            extra == 0 || (!self.is_full && !self.is_deferred() && (is_alone || self.fits(extra)));
         self.used.checked_add(extra).filter(|_| may_enter)?;
         self.provisional -= reserved;
         if extra > 0 {

@@ -247,7 +247,9 @@ mod tests {
 
     #[test]
     fn b34_limits_of_the_byte_options() {
-        for (hwm, is_legal) in [(None, true), (Some(0), true), (Some((1 << 63) - 1), true), (Some(1 << 63), false)] {
+        for (hwm, is_legal) in
+            [(None, true), (Some(0), true), (Some((1 << 63) - 1), true), (Some(1 << 63), false)]
+        {
             let options = SocketOptions { send_hwm: hwm, receive_hwm: hwm, ..SocketOptions::default() };
             assert_eq!(options.validated().is_ok(), is_legal, "{hwm:?}");
         }

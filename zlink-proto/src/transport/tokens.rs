@@ -41,7 +41,10 @@ pub(crate) enum TokenState {
     /// A reply waits for room.
     Claimed,
     /// An error reply waits for room: number, and its order among what waits for the set.
-    Error { number: u32, order: u64 },
+    Error {
+        number: u32,
+        order: u64,
+    },
 }
 
 /// One token's place.

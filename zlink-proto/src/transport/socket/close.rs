@@ -4,9 +4,9 @@
 //! open ──close(linger)──▶ lingering ──send queues empty, or linger over──▶ ending ──no connection left──▶ closed
 //! ```
 
+use super::Socket;
 use super::end::Farewell;
 use super::reply::SHUTDOWN;
-use super::Socket;
 use crate::error::{ErrorKind, Failure};
 use crate::time::Timestamp;
 use crate::transport::lane_set::Phase;

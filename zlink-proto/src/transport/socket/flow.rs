@@ -56,7 +56,9 @@ impl Socket {
         let state = self.receive_flow.state;
         let mut listed = core::mem::take(&mut self.receive_flow.listed);
         listed.retain(|&id| {
-            let Some(set) = self.sets.get_mut(id).filter(|set| set.phase == Phase::Ready) else { return false };
+            let Some(set) = self.sets.get_mut(id).filter(|set| set.phase == Phase::Ready) else {
+                return false;
+            };
             let is_concerned = set.flow.told() != state && (state == Flow::Running || set.flow.delivered > 0);
             if is_concerned {
                 let order = self.operations.next_order();
@@ -138,8 +140,11 @@ impl Socket {
                 let set = self.sets.at(slot);
                 let is_writable = set.blockers.is_clear() && !set.send.meter.is_full();
                 let epoch = flow.epoch;
-                self.events
-                    .tell(now, connection, || EventKind::SendResumed { routing_id: name, epoch, is_writable });
+                self.events.tell(now, connection, || EventKind::SendResumed {
+                    routing_id: name,
+                    epoch,
+                    is_writable,
+                });
                 self.update_standing(slot);
                 self.serve(slot);
             }

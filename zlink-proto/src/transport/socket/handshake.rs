@@ -1,7 +1,7 @@
 //! From HELLO to ready, duplicates included (N-12 to N-17, N-26 to N-31).
 
-use super::end::Farewell;
 use super::Socket;
+use super::end::Farewell;
 use crate::id::{ConnectionNumber, RoutingId};
 use crate::time::Timestamp;
 use crate::transport::deadlines::NONE;

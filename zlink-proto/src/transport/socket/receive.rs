@@ -74,9 +74,10 @@ impl Socket {
         // Error replies that wait for a peer's RUNNING give their places up to its next requests: RUNNING comes behind those on the
         // same connection, so that not reading them would wait for ever.
         let given_up = if set.blockers.paused { set.errors.len() } else { 0 };
-        let own =
-            (self.options.requests_per_link_max + given_up).saturating_sub(set.tokens.len() + set.errors.len());
-        let all = (self.options.reply_tokens_max as usize + given_up as usize).saturating_sub(self.tokens.len());
+        let own = (self.options.requests_per_link_max + given_up)
+            .saturating_sub(set.tokens.len() + set.errors.len());
+        let all =
+            (self.options.reply_tokens_max as usize + given_up as usize).saturating_sub(self.tokens.len());
         own.min(u32::try_from(all).unwrap_or(u32::MAX))
     }
 
@@ -205,6 +206,7 @@ impl Socket {
     fn emptied(&mut self, slot: u32) {
         self.update_standing(slot);
         let set = self.sets.at_mut(slot);
+        set.receive.release();
         if set.phase == Phase::Ended {
             self.drained(slot);
         }
@@ -269,11 +271,7 @@ impl Socket {
     }
 
     /// Adds completed records to a set's receive queue. Replies settle directly if nothing is ahead of them.
-    pub(super) fn queue_records(
-        &mut self,
-        slot: u32,
-        records: &mut Vec<Record>,
-    ) -> Result<(), Fault> {
+    pub(super) fn queue_records(&mut self, slot: u32, records: &mut Vec<Record>) -> Result<(), Fault> {
         if self.is_open() && records.iter().all(|record| record.kind() == Kind::Data) {
             self.queue_data(slot, records);
             return Ok(());

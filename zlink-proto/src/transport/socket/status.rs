@@ -162,8 +162,7 @@ impl Socket {
             statistics.attempts += queue.statistics.attempts;
             statistics.blocked += queue.statistics.blocked;
             statistics.oversize_count += queue.statistics.oversize_count;
-            statistics.largest_oversize =
-                statistics.largest_oversize.max(queue.statistics.largest_oversize);
+            statistics.largest_oversize = statistics.largest_oversize.max(queue.statistics.largest_oversize);
         }
         let sum = |of: fn(&QueueStatus) -> u64| peers.iter().map(|p| of(&p.send) + of(&p.receive)).sum();
         let ratio = u128::from(statistics.blocked) * 1_000_000;
@@ -278,8 +277,12 @@ impl Socket {
         assert_eq!(ready, self.ready_peers, "ready peers");
         let counted = self.sets.iter().filter(|set| set.is_counted).count();
         assert_eq!(counted, self.peers as usize, "peers");
-        let undrained: u64 =
-            self.undrained.iter().filter_map(|&id| self.sets.get(id)).map(|set| set.receive.meter.used()).sum();
+        let undrained: u64 = self
+            .undrained
+            .iter()
+            .filter_map(|&id| self.sets.get(id))
+            .map(|set| set.receive.meter.used())
+            .sum();
         assert_eq!(undrained, self.undrained_bytes, "charge of undrained sets");
     }
 
@@ -297,7 +300,8 @@ impl Socket {
         assert!(!is_head_reply, "a reply at the head settles at once");
         let can_go = set.blockers.is_clear() && !set.send.meter.is_full() && !set.send.meter.is_deferred();
         assert!(!can_go || set.has_no_line(), "somebody waits although nothing stops him");
-        let stops_taking = set.waits_for_token || !super::receive::is_takeable(set, self.options.service_selection);
+        let stops_taking =
+            set.waits_for_token || !super::receive::is_takeable(set, self.options.service_selection);
         let is_service = self.options.service_selection;
         assert!(stops_taking || is_service || set.is_rotating, "a takeable set is in turn");
     }

@@ -150,7 +150,10 @@ fn b05_an_oversize_record_enters_the_empty_receive_queue_only() {
     let left = rig.arrive(peer, vec![data(5_000), data(0)]);
     assert_eq!((left.len(), rig.used(peer).1), (1, 5_064));
     let info = rig.socket.peer(peer.set).expect("there");
-    assert_eq!((info.receive.statistics.oversize_count, info.receive.statistics.largest_oversize), (1, 5_064));
+    assert_eq!(
+        (info.receive.statistics.oversize_count, info.receive.statistics.largest_oversize),
+        (1, 5_064)
+    );
     rig.take(peer.set, 1);
     assert_eq!(rig.arrive(peer, left).len(), 0);
     assert_eq!(rig.used(peer).1, 64);
@@ -164,7 +167,11 @@ fn b48_blocked_ratio_counts_first_tests_only() {
         let _ = rig.send(Target::Any, 36);
     }
     let status = rig.socket.snapshot();
-    assert_eq!((status.statistics.attempts, status.statistics.blocked), (7, 1), "three joined the line untested");
+    assert_eq!(
+        (status.statistics.attempts, status.statistics.blocked),
+        (7, 1),
+        "three joined the line untested"
+    );
     rig.write_all(peer);
     let status = rig.socket.snapshot();
     assert_eq!((status.statistics.attempts, status.statistics.blocked), (10, 1));
@@ -182,7 +189,11 @@ fn t107_send_hwm_zero_is_unlimited_and_lifts_nothing_else() {
     }
     assert_eq!(rig.used(peer).0, 10_640_000);
     assert!(matches!(rig.send(Target::Any, 1_001), Err(Refused::Failed(_))), "the peer's maximum stays");
-    assert_eq!(rig.arrive(peer, (0..11).map(|_| data(36)).collect()).len(), 1, "the other direction has its own");
+    assert_eq!(
+        rig.arrive(peer, (0..11).map(|_| data(36)).collect()).len(),
+        1,
+        "the other direction has its own"
+    );
 }
 
 #[test]
@@ -240,7 +251,10 @@ fn t109_a_lowered_limit_waits_for_the_queue_to_shrink() {
     rig.socket.set_send_hwm(Some(65_536)).expect("legal");
     rig.check();
     let queue = rig.socket.peer(peer.set).expect("there").send;
-    assert_eq!((queue.planned, queue.applied, queue.used, queue.is_deferred), (65_536, 1_048_576, 900_000, true));
+    assert_eq!(
+        (queue.planned, queue.applied, queue.used, queue.is_deferred),
+        (65_536, 1_048_576, 900_000, true)
+    );
     rig.at(5);
     let first = Rig::waiting(rig.send(Target::Any, 536 - 64));
     let second = Rig::waiting(rig.send(Target::Any, 0));

@@ -52,7 +52,11 @@ fn b24_a_record_that_another_blocker_stops_is_no_attempt() {
     rig.flow(a, Flow::Running, 2);
     assert_eq!(rig.results().len(), 1);
     let status = rig.socket.snapshot().statistics;
-    assert_eq!((status.attempts, status.blocked), (1, 0), "the second one waits behind a full queue, untested");
+    assert_eq!(
+        (status.attempts, status.blocked),
+        (1, 0),
+        "the second one waits behind a full queue, untested"
+    );
 }
 
 #[test]
@@ -138,7 +142,7 @@ fn t128_a_pause_costs_as_many_frames_as_there_are_active_peers() {
     for peer in &peers {
         while rig.socket.poll_order(*peer).is_some() {}
     }
-    let mut deliver = |rig: &mut Rig, range: core::ops::Range<usize>| {
+    let deliver = |rig: &mut Rig, range: core::ops::Range<usize>| {
         for peer in &peers[range] {
             rig.socket.deliver(*peer, &mut vec![data(1)], 0, None, true, rig.now);
         }

@@ -189,7 +189,12 @@ impl Rig {
     }
 
     /// A send whose first byte is `tag`.
-    pub(super) fn send_tag(&mut self, target: Target<'_>, tag: u8, bytes: usize) -> Result<Submitted, Refused> {
+    pub(super) fn send_tag(
+        &mut self,
+        target: Target<'_>,
+        tag: u8,
+        bytes: usize,
+    ) -> Result<Submitted, Refused> {
         let body = vec![tag; bytes];
         let now = self.now;
         let result = self.socket.send(target, &mut body.as_slice(), None, || now);
@@ -327,7 +332,7 @@ impl Rig {
         self.socket.take_settled(&mut self.settled);
         let results = self.settled.drain(..).map(|settled| {
             let text = match settled.outcome {
-                Outcome::Sent => format!("sent"),
+                Outcome::Sent => "sent".into(),
                 Outcome::Reply(record) => format!("reply {}", record.payload_len()),
                 Outcome::Failed(failure) => format!("{} {:?}", failure.kind, failure.submission),
             };
@@ -414,5 +419,8 @@ pub(super) fn error_reply(sequence: u64, number: u32) -> Record {
 }
 
 pub(super) fn tags(received: &[Received]) -> Vec<u8> {
-    received.iter().map(|one| one.record.part(0).and_then(|part| part.first().copied()).unwrap_or(0)).collect()
+    received
+        .iter()
+        .map(|one| one.record.part(0).and_then(|part| part.first().copied()).unwrap_or(0))
+        .collect()
 }

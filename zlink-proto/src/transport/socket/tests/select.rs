@@ -179,10 +179,7 @@ fn s53_a_service_socket_selects_among_its_candidates_only() {
 fn n68_targets_of_a_router() {
     let mut rig = Rig::router(hwms(200, 0));
     let nobody = id("nobody");
-    assert_eq!(
-        failure(rig.send(Target::Named(&nobody), 1)),
-        (ErrorKind::NotFound, Submission::NotSubmitted)
-    );
+    assert_eq!(failure(rig.send(Target::Named(&nobody), 1)), (ErrorKind::NotFound, Submission::NotSubmitted));
     let a = rig.join("A", DEALER);
     let name = id("A");
     assert_eq!(rig.request(Target::Named(&name), 1).map_err(|f| f.kind), Err(ErrorKind::InvalidOperation));

@@ -3,9 +3,7 @@
 use super::rig::*;
 use crate::error::ErrorKind;
 use crate::transport::exchange::{News, Order};
-use crate::transport::{
-    EndReason, EventKind, Refused, SocketOptions, SocketOutput, Submitted, Target,
-};
+use crate::transport::{EndReason, EventKind, Refused, SocketOptions, SocketOutput, Submitted, Target};
 use crate::wire::{Fault, FaultCode, Flow};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,12 +17,8 @@ fn is_over(rig: &Rig, peer: Peer) -> bool {
 fn n13_readiness_is_told_once_and_the_end_once() {
     let mut rig = Rig::dealer(SocketOptions::default());
     let a = rig.join("A", ROUTER);
-    let ready = SocketOutput::PeerReady {
-        set: a.set,
-        routing_id: id("A"),
-        socket_type: ROUTER,
-        endpoint: None,
-    };
+    let ready =
+        SocketOutput::PeerReady { set: a.set, routing_id: id("A"), socket_type: ROUTER, endpoint: None };
     assert_eq!(rig.outputs(), [ready]);
     rig.lose(a);
     assert_eq!(rig.outputs(), [SocketOutput::PeerLost { set: a.set }, SocketOutput::Drained(a.set)]);
@@ -38,7 +32,8 @@ fn n91_a_set_that_never_was_ready_gives_handshake_failed() {
     let events = rig.socket.add_event_reader();
     let number = rig.accept();
     rig.news(number, News::Fault(Fault::standard(FaultCode::InvalidMagic)));
-    let kinds: Vec<_> = core::iter::from_fn(|| rig.socket.poll_event(events)).map(|event| event.kind).collect();
+    let kinds: Vec<_> =
+        core::iter::from_fn(|| rig.socket.poll_event(events)).map(|event| event.kind).collect();
     let reason = EndReason::Fault(FaultCode::InvalidMagic, "invalid magic");
     assert_eq!(kinds.last(), Some(&EventKind::HandshakeFailed { reason }));
     assert_eq!(rig.outputs(), []);
@@ -189,10 +184,7 @@ fn n21_the_first_reason_counts() {
     rig.socket.close_set(a.set, EndReason::Service("liveness"));
     rig.socket.close_set(a.set, EndReason::Disconnected);
     rig.news(a.number, News::End { is_reset: true });
-    assert_eq!(
-        rig.socket.poll_order(a.number),
-        Some(Order::Close { fault: Some(Fault::other("liveness")) })
-    );
+    assert_eq!(rig.socket.poll_order(a.number), Some(Order::Close { fault: Some(Fault::other("liveness")) }));
     assert_eq!(rig.socket.poll_order(a.number), None);
     rig.check();
 }
@@ -201,7 +193,10 @@ fn n21_the_first_reason_counts() {
 fn n05_an_endpoint_is_connected_once() {
     let mut rig = Rig::dealer(SocketOptions::default());
     let endpoint = rig.socket.connect("tcp://host:1", rig.now).expect("legal");
-    assert_eq!(rig.socket.connect("tcp://host:01", rig.now).map_err(|f| f.kind), Err(ErrorKind::AlreadyExists));
+    assert_eq!(
+        rig.socket.connect("tcp://host:01", rig.now).map_err(|f| f.kind),
+        Err(ErrorKind::AlreadyExists)
+    );
     let bad = rig.socket.connect("tcp://*:1", rig.now).map_err(|f| (f.kind, f.reason));
     assert_eq!(bad, Err((ErrorKind::InvalidOperation, "endpoint: * in connect")));
     rig.socket.disconnect(endpoint, rig.now).expect("known");
@@ -388,7 +383,9 @@ fn b55_a_hundred_thousand_connections_leave_nothing_behind() {
     rig.check();
     assert_eq!(rig.socket.snapshot().peers.len(), 0);
     assert_eq!(rig.socket.sets.slots().len(), 0);
-    assert!(rig.socket.names.is_empty() && rig.socket.connections.is_empty() && rig.socket.closing.is_empty());
+    assert!(
+        rig.socket.names.is_empty() && rig.socket.connections.is_empty() && rig.socket.closing.is_empty()
+    );
     assert!(rig.socket.wakes.len() + rig.socket.noticed.len() + rig.socket.announced.len() == 0);
 }
 
