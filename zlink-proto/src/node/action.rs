@@ -7,7 +7,6 @@ use crate::host::{ReplyResult, SocketKey};
 use crate::id::{EndpointId, OperationId, SetId};
 use crate::time::Timestamp;
 use crate::transport::{EndReason, ReplyToken, Slot, Socket, Target};
-use crate::wire::Flow;
 use crate::wire::service::{Content, ReplyRecord};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -19,7 +18,9 @@ const FINISH_LIMIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum Action {
-    /// Client: say hello on a new set.
+    /// Server: hello is due within the handshake limit (S-31).
+    Expect { set: SetId },
+    /// Client: say hello on a new set; the answer is due within the handshake limit.
     Hello { set: SetId, record: Vec<u8> },
     /// Server: answer a hello; the set is admitted.
     Admit { set: SetId, token: ReplyToken, record: Vec<u8>, message_bytes_max: u64 },
@@ -41,8 +42,6 @@ pub(super) enum Action {
     Fence { set: SetId },
     /// A request that never reaches a handler.
     Answer { token: ReplyToken, result: ReplyResult },
-    /// A hello or its answer is late: did its clock stand still?
-    CheckAnswer { set: SetId },
     /// The peer does not keep to the protocol.
     Close { set: SetId, reason: &'static str },
     /// A final reject: no more attempts (S-33).
@@ -84,7 +83,7 @@ pub fn run_actions<R: Reach>(reach: &mut R) {
             }
         });
         if !feedback.is_empty() {
-            reach.host(|side| side.handle_feedback(key, feedback.drain(..), now));
+            reach.host(|side| side.handle_feedback(key, feedback.drain(..)));
         }
     }
 }
@@ -105,7 +104,9 @@ fn perform(
     clock: &dyn Fn() -> Timestamp,
 ) -> Option<Feedback> {
     match action {
+        Action::Expect { set } => socket.start_admission(set, now),
         Action::Hello { set, record } => {
+            socket.start_admission(set, now);
             let target = Target::Admission(set);
             match socket.request(target, &mut record.as_slice(), Some(LONGEST), now) {
                 Ok(operation) => return Some(Feedback::HelloSent { set, operation }),
@@ -130,8 +131,8 @@ fn perform(
         }
         Action::Weigh { set, weight } => socket.set_candidate(set, weight),
         Action::Update { set, record } => {
-            // It waits for room like a send; if its time runs out the next update or the end of the set tells the same.
-            let _ = socket.send(Target::Set(set), &mut record.as_slice(), None, clock);
+            // Of several updates that wait the latest is written; a set that ended needs none.
+            let _ = socket.fill_slot(set, Slot::Update, &mut record.as_slice());
         }
         Action::Probe { set } => {
             if let Some(id) = socket.probe_id(set) {
@@ -152,7 +153,6 @@ fn perform(
             // The token ends either way; the requester's own deadline covers the rest.
             let _ = socket.reply(token, &mut record, clock);
         }
-        Action::CheckAnswer { set } => return check_answer(socket, set),
         Action::Close { set, reason } => socket.close_set(set, EndReason::Service(reason)),
         Action::Disconnect { endpoint } => {
             // Gone already: nothing to end.
@@ -168,16 +168,6 @@ fn perform(
 fn fill(socket: &mut Socket, set: SetId, slot: Slot, content: Content<'_>) {
     // A set that ended meanwhile needs no probe.
     let _ = socket.fill_slot(set, slot, &mut encode(content).as_slice());
-}
-
-/// S-31: the clock stands still while one side cannot answer or the other cannot take the answer.
-fn check_answer(socket: &Socket, set: SetId) -> Option<Feedback> {
-    let peer = socket.peer(set)?;
-    let stands_still = socket.receive_flow_state() == Flow::Paused
-        || peer.blockers.remote_paused
-        || peer.receive.records > 0
-        || peer.receive.is_full;
-    Some(if stands_still { Feedback::AnswerStandsStill { set } } else { Feedback::AnswerLate { set } })
 }
 
 /// Which socket a list of actions is for.

@@ -4,9 +4,8 @@ use super::action::Action;
 use super::session::Sessions;
 use crate::host::{OwnerId, SocketKey};
 use crate::id::SetId;
-use crate::time::Timestamp;
 use crate::wire::service::{
-    Admission, ClientHello, Content, KnownTexts, RuntimeState, Sender, ServerDescriptor, ServiceRecord,
+    Admission, ClientHello, Content, RuntimeState, Sender, ServerDescriptor, ServiceRecord,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -54,7 +53,8 @@ pub(super) struct Role {
     pub(super) max_message: u32,
     pub(super) kind: RoleKind,
     pub(super) sessions: Sessions,
-    pub(super) known: KnownTexts,
+    /// Packet name and content type of the latest record, found well formed.
+    pub(super) known_names: Vec<u8>,
     /// What the socket has to do next, in order. Bounded: a few per session and one per record of a turn.
     pub(super) actions: Vec<Action>,
     pub(super) protocol_errors: u64,
@@ -120,7 +120,7 @@ impl Role {
             max_message: announced(max),
             kind,
             sessions: Sessions::default(),
-            known: KnownTexts::default(),
+            known_names: Vec::new(),
             actions: Vec::new(),
             protocol_errors: 0,
         }
@@ -177,13 +177,6 @@ impl Role {
         let admitted: Vec<SetId> = self.sessions.admitted().map(|session| session.set).collect();
         for set in admitted {
             self.actions.push(Action::Update { set, record: record.clone() });
-        }
-    }
-
-    /// Sessions whose answer is late: their sockets are asked whether the clock stood still (S-31).
-    pub(super) fn handle_timeout(&mut self, now: Timestamp) {
-        while let Some(set) = self.sessions.pop_late(now) {
-            self.actions.push(Action::CheckAnswer { set });
         }
     }
 }

@@ -2,18 +2,12 @@
 //!
 //! ```text
 //!  Connected ─hello sent or received─▶ Pending ─admit─▶ Admitted ─fault, missed probe, loss─▶ (gone)
-//!                                         └─reject, or 5 s without answer─▶ (gone)
+//!                                         └─reject, or too late (the socket's clock)─▶ (gone)
 //! ```
 
 use crate::id::{EndpointId, OperationId, RoutingId, SetId};
-use crate::time::Timestamp;
 use crate::wire::Record;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::time::Duration;
-
-/// Longest wait for hello or its answer while nothing makes its clock stand still (S-31).
-pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Session {
@@ -44,13 +38,11 @@ impl Session {
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     places: Vec<Option<Session>>,
-    /// When the answer of a session that is not admitted is late, oldest first: the limit is one constant.
-    late: VecDeque<(Timestamp, SetId)>,
     admitted: u32,
 }
 
 impl Sessions {
-    pub(super) fn open(&mut self, set: SetId, peer: RoutingId, endpoint: Option<EndpointId>, now: Timestamp) {
+    pub(super) fn open(&mut self, set: SetId, peer: RoutingId, endpoint: Option<EndpointId>) {
         let place = set.slot as usize;
         if self.places.len() <= place {
             self.places.resize_with(place + 1, || None);
@@ -59,12 +51,6 @@ impl Sessions {
         if let Some(entry) = self.places.get_mut(place) {
             *entry = Some(Session { set, peer, endpoint, state: SessionState::Connected });
         }
-        self.await_answer(set, now);
-    }
-
-    /// The clock of S-31 runs from `now`.
-    pub(super) fn await_answer(&mut self, set: SetId, now: Timestamp) {
-        self.late.push_back((now.saturating_add(ANSWER_LIMIT), set));
     }
 
     #[inline]
@@ -118,23 +104,5 @@ impl Sessions {
         let is_it =
             |session: &&Session| matches!(session.state, SessionState::Pending(own) if own == operation);
         self.iter().find(is_it).map(|session| session.set)
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
-        self.late.front().map(|&(due, _)| due)
-    }
-
-    /// A session that is late and still not admitted.
-    pub(super) fn pop_late(&mut self, now: Timestamp) -> Option<SetId> {
-        while let Some(&(due, set)) = self.late.front() {
-            if due > now {
-                return None;
-            }
-            self.late.pop_front();
-            if self.get(set).is_some_and(|session| !session.is_admitted()) {
-                return Some(set);
-            }
-        }
-        None
     }
 }

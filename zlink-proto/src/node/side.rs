@@ -165,11 +165,11 @@ impl HostSide {
             SocketOutput::PeerReady { set, routing_id, endpoint, .. } => {
                 self.host.add_source(SourceId { socket: key, set }, now);
                 let Some(role) = self.role_mut(key) else { return };
-                role.sessions.open(set, routing_id, endpoint, now);
-                if matches!(role.kind, RoleKind::Client) {
-                    let record = role.hello();
-                    role.actions.push(Action::Hello { set, record });
-                }
+                role.sessions.open(set, routing_id, endpoint);
+                role.actions.push(match role.kind {
+                    RoleKind::Server(_) => Action::Expect { set },
+                    RoleKind::Client => Action::Hello { set, record: role.hello() },
+                });
             }
             SocketOutput::PeerLost { set } => {
                 if let Some(role) = self.role_mut(key) {
@@ -207,16 +207,12 @@ impl HostSide {
 
     /// Earliest time at which `handle_timeout` has something to do.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let roles = self.roles.iter().flatten().filter_map(|role| role.sessions.poll_timeout());
-        roles.chain(self.host.poll_timeout()).min()
+        self.host.poll_timeout()
     }
 
     /// Lets timers act.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.host.handle_timeout(now);
-        for role in self.roles.iter_mut().flatten() {
-            role.handle_timeout(now);
-        }
     }
 
     /// The next socket that has something to do.
@@ -230,20 +226,11 @@ impl HostSide {
         self.roles.iter().flatten().any(|role| !role.actions.is_empty())
     }
 
-    pub(super) fn handle_feedback(
-        &mut self,
-        key: SocketKey,
-        feedback: impl Iterator<Item = Feedback>,
-        now: Timestamp,
-    ) {
+    pub(super) fn handle_feedback(&mut self, key: SocketKey, feedback: impl Iterator<Item = Feedback>) {
         for one in feedback {
             let Some(role) = self.role_mut(key) else { return };
             match one {
                 Feedback::HelloSent { set, operation } => role.note_hello(set, operation),
-                Feedback::AnswerStandsStill { set } => role.sessions.await_answer(set, now),
-                Feedback::AnswerLate { set } => {
-                    role.actions.push(Action::Close { set, reason: "admission timeout" });
-                }
                 Feedback::FenceOver { set } | Feedback::NoFence { set } => {
                     self.host.fence_over(SourceId { socket: key, set });
                 }

@@ -14,7 +14,7 @@ use super::{HostSide, Job, Reach};
 use crate::host::{DropReason, HeadInfo, NewJob, ROTATION_RECORDS_PER_LOOK, SourceId, Turn};
 use crate::time::Timestamp;
 use crate::transport::{Head, Received};
-use crate::wire::service::{ChannelLayout, ChannelRecord};
+use crate::wire::service::{ChannelLayout, ChannelRecord, KnownTexts};
 use alloc::vec::Vec;
 
 /// Vectors that turns use again. One for each loop that serves turns.
@@ -88,12 +88,14 @@ impl HostSide {
         };
         for head in heads {
             let found = owner.and_then(|owner| {
-                let record = ChannelRecord::decode(&head.record, &role.known)?;
-                if !role.known.matches(&record) {
-                    if *record.channel != *role.channel_text {
-                        return None;
-                    }
-                    role.known.remember(&record);
+                let known = KnownTexts { channel: &role.channel_text, names: &role.known_names };
+                let record = ChannelRecord::decode(&head.record, known)?;
+                if *record.channel != *role.channel_text {
+                    return None;
+                }
+                if *record.names != *role.known_names {
+                    role.known_names.clear();
+                    role.known_names.extend_from_slice(record.names);
                 }
                 Some((owner, record.layout))
             });

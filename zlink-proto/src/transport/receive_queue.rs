@@ -6,6 +6,9 @@ use crate::wire::{Allowance, Kind, Record};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+/// Places for records that an empty queue may keep.
+const RELEASE_ABOVE: usize = 64;
+
 /// Complete records of one peer until they are taken, and the charge of the one under reception.
 #[derive(Debug)]
 pub(crate) struct ReceiveQueue {
@@ -16,6 +19,8 @@ pub(crate) struct ReceiveQueue {
     /// The record under reception was counted as an attempt, and as a blocked one (B-48).
     is_open_counted: bool,
     is_open_blocked: bool,
+    /// Most records since `release`.
+    longest: usize,
 }
 
 impl ReceiveQueue {
@@ -26,6 +31,7 @@ impl ReceiveQueue {
             refused: None,
             is_open_counted: false,
             is_open_blocked: false,
+            longest: 0,
         }
     }
 
@@ -72,6 +78,7 @@ impl ReceiveQueue {
     pub(crate) fn commit(&mut self, charge: u64, count: u64, largest: u64) {
         if count > 0 {
             self.meter.commit(charge, count);
+            self.longest = self.longest.max(self.records.len());
             self.meter.note_oversize(largest);
         }
     }
@@ -142,12 +149,9 @@ impl ReceiveQueue {
     #[must_use]
     pub(crate) fn retry(&mut self, is_tried: bool) -> bool {
         let Some(refusal) = self.refused else { return false };
-        // A part of the record under reception enters an otherwise empty queue whatever the state says (B-08).
-        if !is_tried && !(refusal.is_first || self.meter.holds_records()) {
-            self.refused = None;
-            return true;
-        }
-        if !is_tried {
+        // A later part of the record under reception enters an otherwise empty queue whatever the state says (B-08).
+        let finishes_alone = !refusal.is_first && !self.meter.holds_records();
+        if !is_tried && !finishes_alone {
             return false;
         }
         if self.meter.has_room_for_part(refusal.charge, refusal.is_first) {
@@ -183,11 +187,12 @@ impl ReceiveQueue {
         }
     }
 
-    /// Gives memory back that an empty queue does not need.
+    /// Gives memory back if the queue is empty and had much more than it needed since the last time.
     pub(crate) fn release(&mut self) {
-        if self.records.is_empty() {
-            self.records = VecDeque::new();
+        if self.records.is_empty() && self.records.capacity() > RELEASE_ABOVE.max(4 * self.longest) {
+            self.records = VecDeque::with_capacity(self.longest);
         }
+        self.longest = self.records.len();
     }
 
     pub(crate) fn check_invariants(&self, record_charge_max: Option<u64>) {

@@ -9,6 +9,7 @@
 
 mod admission;
 mod change;
+mod choose;
 mod close;
 mod connector;
 mod end;
@@ -17,8 +18,11 @@ mod flow;
 mod handshake;
 mod listener;
 mod receive;
+mod reconnecting;
 mod reply;
 mod reserve;
+mod serve;
+mod settle;
 mod slots;
 mod status;
 mod submit;
@@ -36,8 +40,9 @@ pub use types::{
 use super::deadlines::Deadlines;
 use super::event::{Event, EventReader, Events};
 use super::flow::FlowCounts;
+use super::keyed::Keyed;
 use super::lane_set::{Closing, LaneSet, Name, SetLimits, Sets};
-use super::operations::{Keyed, Line, Operations};
+use super::operations::{Line, Operations};
 use super::options::{HWM_DEFAULT, OptionsError, SocketOptions};
 use super::selector::Selector;
 use super::tokens::Tokens;

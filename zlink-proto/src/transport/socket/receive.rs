@@ -203,6 +203,7 @@ impl Socket {
     fn emptied(&mut self, slot: u32) {
         self.update_standing(slot);
         let set = self.sets.at_mut(slot);
+        set.receive.release();
         if set.phase == Phase::Ended {
             self.drained(slot);
         }
@@ -272,11 +273,7 @@ impl Socket {
     }
 
     /// Adds completed records to a set's receive queue. Replies settle directly if nothing is ahead of them.
-    pub(super) fn queue_records(
-        &mut self,
-        slot: u32,
-        records: &mut Vec<Record>,
-    ) -> Result<(), Fault> {
+    pub(super) fn queue_records(&mut self, slot: u32, records: &mut Vec<Record>) -> Result<(), Fault> {
         if self.is_open() && records.iter().all(|record| record.kind() == Kind::Data) {
             self.queue_data(slot, records);
             return Ok(());

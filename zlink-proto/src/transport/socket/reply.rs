@@ -113,7 +113,7 @@ impl Socket {
         }
         let measured = self.measure(record)?;
         match self.sets.get(set) {
-            Some(set) if measured.bytes > set.message_max => Err(super::submit::RECORD_TOO_LARGE),
+            Some(set) if measured.bytes > set.message_max => Err(super::submit::TOO_LARGE),
             Some(set) if set.blockers.ending => Err(TOKEN_ENDED),
             Some(_) => Ok(measured),
             None => Err(TOKEN_ENDED),
@@ -254,7 +254,7 @@ impl Socket {
 /// Maps the error number of an error reply (spec 3 §8, W-10).
 fn error_reply(record: &Record) -> Failure {
     let first = record.part(0);
-    let number = first.as_deref().and_then(|part| <[u8; 4]>::try_from(part).ok()).map(u32::from_be_bytes);
+    let number = first.and_then(|part| <[u8; 4]>::try_from(part).ok()).map(u32::from_be_bytes);
     let (kind, reason) = match number {
         None | Some(0) => (ErrorKind::ProtocolError, "malformed error reply"),
         Some(2) => (ErrorKind::NotFound, "error reply: no entry"),

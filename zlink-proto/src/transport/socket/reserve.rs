@@ -58,7 +58,7 @@ impl Socket {
     fn measure_size(&self, size: &Sized) -> Result<Measured, Failure> {
         let max = self.options.max_message_size;
         if size.0 > u64::from(u32::MAX) || (max != 0 && size.0 > max) {
-            return Err(super::submit::RECORD_TOO_LARGE);
+            return Err(super::submit::TOO_LARGE);
         }
         Ok(Measured { bytes: size.0, charge: charge(size.0, 1) })
     }
@@ -72,7 +72,8 @@ impl Socket {
 
     fn grant(&mut self, slot: u32, measured: Measured) -> OperationId {
         let timeout = self.options.send_timeout;
-        let operation = self.operations.insert(Family::Reservation, self.now, self.now.saturating_add(timeout));
+        let operation =
+            self.operations.insert(Family::Reservation, self.now, self.now.saturating_add(timeout));
         self.deadlines.arm(&mut self.operations, operation, self.now, timeout);
         let set = self.sets.at_mut(slot);
         let entry = &mut self.operations[operation];
@@ -104,7 +105,7 @@ impl Socket {
         let measured = self.measure(record)?;
         let found = self.sets.at_mut(set.slot);
         if measured.bytes > found.message_max {
-            return Err(super::submit::RECORD_TOO_LARGE.into());
+            return Err(super::submit::TOO_LARGE.into());
         }
         let Some(may_serve) = found.send.meter.use_reservation(reserved, measured.charge) else {
             return Err(Refused::Full);

@@ -251,7 +251,10 @@ fn t109_a_lowered_limit_waits_for_the_queue_to_shrink() {
     rig.socket.set_send_hwm(Some(65_536)).expect("legal");
     rig.check();
     let queue = rig.socket.peer(peer.set).expect("there").send;
-    assert_eq!((queue.planned, queue.applied, queue.used, queue.is_deferred), (65_536, 1_048_576, 900_000, true));
+    assert_eq!(
+        (queue.planned, queue.applied, queue.used, queue.is_deferred),
+        (65_536, 1_048_576, 900_000, true)
+    );
     rig.at(5);
     let first = Rig::waiting(rig.send(Target::Any, 536 - 64));
     let second = Rig::waiting(rig.send(Target::Any, 0));
