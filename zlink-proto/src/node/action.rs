@@ -64,12 +64,6 @@ pub(super) enum Feedback {
     NoFence {
         set: SetId,
     },
-    AnswerStandsStill {
-        set: SetId,
-    },
-    AnswerLate {
-        set: SetId,
-    },
 }
 
 /// Performs what the host's side wants done, socket by socket, until nothing is left.

@@ -241,7 +241,6 @@ impl Socket {
 
     pub(super) fn attach(&mut self, number: ConnectionNumber, now: Timestamp) -> Option<()> {
         self.advance(now);
-        self.run_connectors();
         let endpoint = self.of_attempt(number)?;
         self.connectors.get_mut(endpoint)?.state = ConnectorState::Up;
         let slot = self.new_set(number);

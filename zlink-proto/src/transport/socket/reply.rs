@@ -1,7 +1,7 @@
 //! Replies, reply tokens and answers to our requests (N-54 to N-60).
 
-use super::submit::NOT_OPEN;
-use super::waiting::Destination;
+use super::submit::{NOT_OPEN, Test};
+use super::waiting::{Destination, Waiting};
 use super::{Outcome, Socket, Submitted};
 use crate::error::{ErrorKind, Failure, Submission};
 use crate::id::SetId;
@@ -74,31 +74,30 @@ impl Socket {
         };
         let slot = token.set().slot;
         let passes = is_admission || self.options.replies_pass_pause;
-        if self.admit_at_once(slot, measured, passes) {
-            self.push_now(slot, Kind::Reply, token.sequence(), record, measured.charge);
-            self.end_token(place);
-            return Ok(Submitted::Admitted);
-        }
+        let was_tested = match self.admit_at_once(slot, measured, passes) {
+            Test::Admitted => {
+                self.push_now(slot, Kind::Reply, token.sequence(), record, measured.charge);
+                self.end_token(place);
+                return Ok(Submitted::Admitted);
+            }
+            Test::Refused => true,
+            Test::Blocked => false,
+        };
         self.advance(clock());
         // Time may have ended the set's finish: the token with it.
         let place = self.tokens.find(&token).ok_or(TOKEN_ENDED)?;
-        let waits = self.wait_for_room(
-            Family::Reply,
-            Destination::Set(slot),
-            Kind::Reply,
-            token.sequence(),
-            record,
+        self.tokens.set_state(place, TokenState::Claimed);
+        let waiting = Waiting {
+            family: Family::Reply,
+            sequence: token.sequence(),
             measured,
-            is_admission,
-            self.options.reply_timeout,
-        );
-        match waits {
-            Ok(operation) => {
-                self.operations[operation].token = place;
-                self.tokens.set_state(place, TokenState::Claimed);
-                self.serve(slot);
-                Ok(Submitted::Waiting(self.operations.id(operation)))
-            }
+            passes_pause: is_admission,
+            was_tested,
+            timeout: self.options.reply_timeout,
+            token: place,
+        };
+        match self.wait_for_room(waiting, Destination::Set(slot), record) {
+            Ok(operation) => Ok(Submitted::Waiting(self.operations.id(operation))),
             Err(failure) => {
                 self.turn_into_error(place, IO_ERROR);
                 self.serve(slot);

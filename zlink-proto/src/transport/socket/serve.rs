@@ -92,7 +92,7 @@ impl Socket {
             &mut set.line
         };
         self.operations.unlink(line, slot);
-        if let Some(mut encoded) = payload.filter(|encoded| !encoded.is_empty()) {
+        if let Some(mut encoded) = payload {
             if set.send.append(&mut encoded, charge) {
                 self.wake(set_slot);
             }

@@ -1,11 +1,12 @@
 //! Sends and requests: which set they go to, and whether they go at once (N-50 to N-53, N-60a to N-65, N-68).
 
-use super::waiting::Destination;
+use super::waiting::{Destination, Waiting};
 use super::{Refused, Socket, Submitted, Target};
 use crate::error::{ErrorKind, Failure};
 use crate::id::OperationId;
 use crate::message::Outgoing;
 use crate::time::{Timestamp, round_timeout};
+use crate::transport::deadlines::NONE;
 use crate::transport::operations::{Family, Place};
 use crate::wire::{Kind, PARTS_MAX, charge};
 use core::time::Duration;
@@ -15,6 +16,18 @@ use core::time::Duration;
 pub(super) struct Measured {
     pub(super) bytes: u64,
     pub(super) charge: u64,
+}
+
+/// Whether a record may go at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(super) enum Test {
+    /// Its charge is booked.
+    Admitted,
+    /// The byte test was made and refused it.
+    Refused,
+    /// Something else stops it.
+    Blocked,
 }
 
 /// Where a submission goes.
@@ -47,24 +60,30 @@ impl Socket {
     ) -> Result<Submitted, Refused> {
         let measured = self.measure(record)?;
         let choice = self.choose_for_send(target, measured)?;
+        let passes_pause = target_passes_pause(target);
+        let mut was_tested = false;
         if let Choice::Set(slot) = choice {
-            if self.admit_at_once(slot, measured, target_passes_pause(target)) {
-                self.push_now(slot, Kind::Data, 0, record, measured.charge);
-                return Ok(Submitted::Admitted);
+            match self.admit_at_once(slot, measured, passes_pause) {
+                Test::Admitted => {
+                    self.push_now(slot, Kind::Data, 0, record, measured.charge);
+                    return Ok(Submitted::Admitted);
+                }
+                Test::Refused => was_tested = true,
+                Test::Blocked => {}
             }
         }
         let timeout = self.send_timeout(timeout)?;
         self.advance(clock());
-        let slot = self.wait_for_room(
-            Family::Send,
-            self.destination(choice),
-            Kind::Data,
-            0,
-            record,
+        let waiting = Waiting {
+            family: Family::Send,
+            sequence: 0,
             measured,
-            target_passes_pause(target),
+            passes_pause,
+            was_tested,
             timeout,
-        )?;
+            token: NONE,
+        };
+        let slot = self.wait_for_room(waiting, self.destination(choice), record)?;
         Ok(Submitted::Waiting(self.operations.id(slot)))
     }
 
@@ -75,13 +94,13 @@ impl Socket {
     pub fn try_send<M: Outgoing>(&mut self, target: Target<'_>, record: &mut M) -> Result<(), Refused> {
         let measured = self.measure(record)?;
         match self.choose_for_send(target, measured)? {
-            Choice::Set(slot) => {
-                if !self.admit_at_once(slot, measured, target_passes_pause(target)) {
-                    return Err(Refused::Full);
+            Choice::Set(slot) => match self.admit_at_once(slot, measured, target_passes_pause(target)) {
+                Test::Admitted => {
+                    self.push_now(slot, Kind::Data, 0, record, measured.charge);
+                    Ok(())
                 }
-                self.push_now(slot, Kind::Data, 0, record, measured.charge);
-                Ok(())
-            }
+                Test::Refused | Test::Blocked => Err(Refused::Full),
+            },
             Choice::Wait(Destination::Endpoint(_)) => {
                 Err(Failure::not_submitted(ErrorKind::Unavailable, "the peer is away").into())
             }
@@ -117,23 +136,28 @@ impl Socket {
         }
         let choice = self.choose_for_request(target, measured)?;
         let passes_pause = target_passes_pause(target);
+        let mut was_tested = false;
         if let Choice::Set(slot) = choice {
-            if self.admit_at_once(slot, measured, passes_pause) {
-                let operation = self.begin_request(slot, sequence, measured, timeout);
-                self.push_now(slot, Kind::Request, sequence, record, measured.charge);
-                return Ok(self.operations.id(operation));
+            match self.admit_at_once(slot, measured, passes_pause) {
+                Test::Admitted => {
+                    let operation = self.begin_request(slot, sequence, measured, timeout);
+                    self.push_now(slot, Kind::Request, sequence, record, measured.charge);
+                    return Ok(self.operations.id(operation));
+                }
+                Test::Refused => was_tested = true,
+                Test::Blocked => {}
             }
         }
-        let slot = self.wait_for_room(
-            Family::Request,
-            self.destination(choice),
-            Kind::Request,
+        let waiting = Waiting {
+            family: Family::Request,
             sequence,
-            record,
             measured,
             passes_pause,
+            was_tested,
             timeout,
-        )?;
+            token: NONE,
+        };
+        let slot = self.wait_for_room(waiting, self.destination(choice), record)?;
         self.next_sequence += 1;
         self.completion_slots += 1;
         Ok(self.operations.id(slot))
@@ -192,15 +216,21 @@ impl Socket {
         }
     }
 
-    /// The byte test, and everything that comes before it. True: the charge is booked.
+    /// The byte test, and everything that comes before it (B-24).
     #[inline]
-    pub(super) fn admit_at_once(&mut self, slot: u32, measured: Measured, passes_pause: bool) -> bool {
+    pub(super) fn admit_at_once(&mut self, slot: u32, measured: Measured, passes_pause: bool) -> Test {
         let set = self.sets.at_mut(slot);
         let is_blocked = set.blockers.hold
             | set.blockers.ending
             | (set.blockers.paused && !passes_pause)
             | !set.has_no_line();
-        !is_blocked && set.send.meter.admit_record(measured.charge, true)
+        if is_blocked {
+            Test::Blocked
+        } else if set.send.meter.admit_record(measured.charge, true) {
+            Test::Admitted
+        } else {
+            Test::Refused
+        }
     }
 
     /// Encodes a record whose charge was booked.

@@ -16,6 +16,22 @@ pub(super) struct Waiters {
     pub(super) bytes: u64,
 }
 
+/// A submission that has to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) family: Family,
+    /// Of a request, or of the request that a reply answers.
+    pub(super) sequence: u64,
+    pub(super) measured: Measured,
+    /// Exempt from remote PAUSED (S-31).
+    pub(super) passes_pause: bool,
+    /// Its byte test was made and refused it.
+    pub(super) was_tested: bool,
+    pub(super) timeout: Duration,
+    /// Place of the token that a reply answers.
+    pub(super) token: u32,
+}
+
 /// What an operation waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Destination {
@@ -30,31 +46,24 @@ pub(super) enum Destination {
 }
 
 impl Socket {
-    /// Puts a record that cannot go now into a line, encoded.
-    #[allow(clippy::too_many_arguments)]
+    /// Puts a record that cannot go now into a line, encoded. What time brought while the call looked at the clock may let it go on at
+    /// once; its `Settled` tells.
     pub(super) fn wait_for_room<M: Outgoing>(
         &mut self,
-        family: Family,
+        waiting: Waiting,
         destination: Destination,
-        kind: Kind,
-        sequence: u64,
         record: &M,
-        measured: Measured,
-        is_admission: bool,
-        timeout: Duration,
     ) -> Result<u32, Failure> {
+        let Waiting { family, measured, timeout, .. } = waiting;
         self.check_waiters(family, measured.charge)?;
-        let mut encoded = Box::new(Outbox::default());
-        if family != Family::Reservation {
-            encoded.push_record(kind, sequence, record);
-        }
         let slot = self.operations.insert(family, self.now, self.now.saturating_add(timeout));
         let entry = &mut self.operations[slot];
-        entry.is_admission = is_admission;
-        entry.sequence = sequence;
+        entry.is_admission = waiting.passes_pause;
+        entry.sequence = waiting.sequence;
+        entry.token = waiting.token;
         entry.charge = measured.charge;
         entry.bytes = measured.bytes;
-        entry.payload = Some(encoded);
+        entry.payload = encode(family, waiting.sequence, record);
         self.book_waiter(family, measured.charge);
         if family == Family::Request {
             self.operations.register(slot);
@@ -63,11 +72,13 @@ impl Socket {
             destination == Destination::Unfixed && self.options.service_selection && timeout > CANDIDATE_WAIT;
         let due = if is_candidate_wait { CANDIDATE_WAIT } else { timeout };
         self.deadlines.arm(&mut self.operations, slot, self.now, due);
-        self.line_up(slot, destination);
+        self.line_up(slot, destination, waiting.was_tested);
+        let entry = &self.operations[slot];
+        self.serve_after(Some(entry.place), entry.set);
         Ok(slot)
     }
 
-    fn line_up(&mut self, slot: u32, destination: Destination) {
+    fn line_up(&mut self, slot: u32, destination: Destination, was_tested: bool) {
         match destination {
             Destination::Unfixed => {
                 self.operations[slot].place = Place::Unfixed;
@@ -77,14 +88,14 @@ impl Socket {
                 let (measured, is_request) = measured_of(&self.operations[slot]);
                 match self.select_blocked(measured, is_request) {
                     Some(set) => self.fix(slot, set, false),
-                    None => self.line_up(slot, Destination::Unfixed),
+                    None => self.line_up(slot, Destination::Unfixed, false),
                 }
             }
             Destination::Endpoint(endpoint) => {
                 self.operations[slot].place = Place::Endpoint(endpoint);
                 self.operations.push_back(self.connectors.line(endpoint), slot);
             }
-            Destination::Set(set) => self.fix(slot, set, true),
+            Destination::Set(set) => self.fix(slot, set, was_tested),
         }
     }
 
@@ -177,4 +188,16 @@ impl Socket {
 pub(super) fn measured_of(operation: &Operation) -> (Measured, bool) {
     let measured = Measured { bytes: operation.bytes, charge: operation.charge };
     (measured, operation.family == Family::Request)
+}
+
+fn encode<M: Outgoing>(family: Family, sequence: u64, record: &M) -> Option<Box<Outbox>> {
+    let kind = match family {
+        Family::Send => Kind::Data,
+        Family::Request => Kind::Request,
+        Family::Reply => Kind::Reply,
+        Family::Reservation => return None,
+    };
+    let mut encoded = Box::new(Outbox::default());
+    encoded.push_record(kind, sequence, record);
+    Some(encoded)
 }
