@@ -1,11 +1,24 @@
 //! Names and handles.
 
 use bytes::Bytes;
+use core::cmp::Ordering;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 /// The name of a socket on the wire: 0 to 255 arbitrary bytes (W-27). Ordered by unsigned bytes, a prefix is smaller.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct RoutingId(Bytes);
+///
+/// Names of up to 22 bytes, random ones among them, lie in the value itself: every received record carries one.
+#[derive(Clone)]
+pub struct RoutingId(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Short { len: u8, bytes: [u8; SHORT_MAX] },
+    Long(Bytes),
+}
+
+/// Longest name without memory of its own, in bytes.
+const SHORT_MAX: usize = 22;
 
 impl RoutingId {
     /// The longest routing id, in bytes.
@@ -17,7 +30,16 @@ impl RoutingId {
     /// Gives the bytes back if there are more than 255.
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, Bytes> {
         let bytes = bytes.into();
-        if bytes.len() > Self::BYTES_MAX { Err(bytes) } else { Ok(Self(bytes)) }
+        if bytes.len() > Self::BYTES_MAX {
+            return Err(bytes);
+        }
+        Ok(Self::short(&bytes).unwrap_or(Self(Repr::Long(bytes))))
+    }
+
+    fn short(name: &[u8]) -> Option<Self> {
+        let mut bytes = [0; SHORT_MAX];
+        bytes.get_mut(..name.len())?.copy_from_slice(name);
+        Some(Self(Repr::Short { len: name.len() as u8, bytes }))
     }
 
     /// 16 bytes in UUID version 4 layout from `random` bits (W-27).
@@ -25,17 +47,53 @@ impl RoutingId {
         let mut id = random;
         id[6] = (id[6] & 0x0f) | 0x40;
         id[8] = (id[8] & 0x3f) | 0x80;
-        Self(Bytes::copy_from_slice(&id))
+        Self::short(&id).unwrap_or_default()
     }
 
     /// The bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        match &self.0 {
+            Repr::Short { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Repr::Long(bytes) => bytes,
+        }
     }
 
     /// True for the id of no bytes, which only a DEALER may send.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.as_bytes().is_empty()
+    }
+}
+
+impl Default for RoutingId {
+    fn default() -> Self {
+        Self(Repr::Short { len: 0, bytes: [0; SHORT_MAX] })
+    }
+}
+
+impl PartialEq for RoutingId {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for RoutingId {}
+
+impl PartialOrd for RoutingId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for RoutingId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl Hash for RoutingId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
     }
 }
 
@@ -48,11 +106,11 @@ impl fmt::Debug for RoutingId {
 /// Printable ids as they are, others as `0x` and hex digits.
 impl fmt::Display for RoutingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match core::str::from_utf8(&self.0) {
+        match core::str::from_utf8(self.as_bytes()) {
             Ok(text) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic()) => f.write_str(text),
             _ => {
                 f.write_str("0x")?;
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
         }
     }
@@ -88,3 +146,22 @@ pub struct EndpointId(pub u32);
 /// A listener of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ListenerId(pub u32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::vec;
+
+    #[test]
+    fn w27_names_of_every_length_compare_as_bytes() {
+        let name = |len: usize| RoutingId::new(vec![0x61; len]).expect("at most 255");
+        for len in 0..=255 {
+            assert_eq!(name(len).as_bytes(), &vec![0x61; len][..]);
+            assert!(len == 0 || name(len - 1) < name(len), "a prefix is smaller: {len}");
+        }
+        assert_eq!(RoutingId::new(vec![0; 256]).expect_err("too long").len(), 256);
+        assert_eq!(size_of::<RoutingId>(), size_of::<Bytes>());
+        assert_eq!(format!("{} {}", name(3), RoutingId::new(vec![0, 1]).expect("short")), "aaa 0x0001");
+    }
+}

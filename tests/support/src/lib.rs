@@ -1,1 +1,5 @@
-//! zlink-testkit.
+//! zlink-testkit: what tests, tools and fuzzing share.
+
+pub mod fuzz;
+pub mod pair;
+pub mod vectors;

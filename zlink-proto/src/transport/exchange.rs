@@ -1,10 +1,7 @@
-//! What a connection and its socket tell each other: the only meeting point is `Connection::exchange`.
+//! What a connection and its socket tell each other: the only meeting point is `Connection::exchange`. The socket's side of it is
+//! in `socket/exchange.rs` and `socket/handshake.rs`.
 
-use super::Socket;
-use crate::id::ConnectionNumber;
-use crate::time::Timestamp;
-use crate::wire::{Allowance, ErrorFrame, Fault, FlowState, Hello, Outbox, Ready, Record};
-use alloc::vec::Vec;
+use crate::wire::{ErrorFrame, Fault, FlowState, Hello, Ready};
 
 /// What a connection found out.
 #[derive(Debug)]
@@ -62,41 +59,4 @@ pub(crate) struct Refusal {
     pub(crate) charge: u64,
     /// It begins a record.
     pub(crate) is_first: bool,
-}
-
-impl Socket {
-    /// Applies what connection `c` found out.
-    pub(crate) fn handle_news(&mut self, _c: ConnectionNumber, _news: News, _now: Timestamp) {
-        todo!()
-    }
-
-    /// Takes complete records in order (drained from the vector), the absolute provisional charge of the open record, and the
-    /// charge of a part that the allowance refused, which asks the queue itself (B-14). `heard`: bytes came since the last
-    /// exchange. Returns the new allowance. May fault the connection: then `poll_order` gives `Close`.
-    pub(crate) fn deliver(
-        &mut self,
-        _c: ConnectionNumber,
-        _records: &mut Vec<Record>,
-        _provisional: u64,
-        _refused: Option<Refusal>,
-        _heard: bool,
-        _now: Timestamp,
-    ) -> Allowance {
-        todo!()
-    }
-
-    /// `bytes` of what `take_batch` gave were taken by the transport: charges of whole records end (B-15).
-    pub(crate) fn handle_transmitted(&mut self, _c: ConnectionNumber, _bytes: usize, _now: Timestamp) {
-        todo!()
-    }
-
-    /// The next order for connection `c`.
-    pub(crate) fn poll_order(&mut self, _c: ConnectionNumber) -> Option<Order> {
-        todo!()
-    }
-
-    /// Moves output to the end of `batch`: control slots first (W-44), then whole records up to about `limit` bytes.
-    pub(crate) fn take_batch(&mut self, _c: ConnectionNumber, _limit: usize, _batch: &mut Outbox) {
-        todo!()
-    }
 }

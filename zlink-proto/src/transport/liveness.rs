@@ -104,6 +104,11 @@ impl Liveness {
         self.begin_probe(true, now)
     }
 
+    /// Id of the probe that waits for its ack.
+    pub fn outstanding_id(&self) -> Option<u64> {
+        self.outstanding.map(|probe| probe.id)
+    }
+
     /// An ack came. `None`: repeated, or of another id; it is ignored (S-41).
     pub fn ack(&mut self, id: u64) -> Option<Acked> {
         let probe = self.outstanding.take_if(|probe| probe.id == id)?;

@@ -292,7 +292,10 @@ impl Decoder {
         match self.scanner.phase {
             Phase::Open => {}
             Phase::Held => return Ok(self.peek_error().map_or(Decoded::Held, Decoded::Event)),
-            Phase::Closed => return Ok(Decoded::NeedMore),
+            Phase::Closed => {
+                self.buffer.skip(self.buffer.len());
+                return Ok(Decoded::NeedMore);
+            }
             Phase::Hello | Phase::Ready => {
                 let frame = self.scanner.inspect(self.buffer.bytes()).map_err(|fault| self.fail(fault))?;
                 return frame.map_or(Ok(Decoded::NeedMore), |frame| self.special(&frame));

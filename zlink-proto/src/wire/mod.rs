@@ -9,6 +9,7 @@ mod outbox;
 mod record;
 pub mod service;
 mod socket_type;
+pub mod stream;
 
 pub use allowance::Allowance;
 pub use control::{ErrorFrame, Flow, FlowState, Hello, Ready, WEIGHT_DEFAULT, WEIGHT_MAX};
