@@ -37,7 +37,6 @@ impl Connection {
         if let Some(ending) = self.ending.take() {
             socket.handle_news(self.number, ending, now);
         }
-        self.obey(socket, now);
         if self.phase == Phase::Open && self.output.is_empty() {
             socket.take_batch(self.number, BATCH_BYTES_MAX, self.output.batch());
         }
@@ -64,6 +63,7 @@ impl Connection {
                 Order::SendReady { count, lane } => self.send_ready(count, lane),
                 Order::Open => self.open(now),
                 Order::Close { fault } => {
+                    self.replace_fault(fault);
                     self.close(fault);
                     // The socket knows already, and its reason counts.
                     self.ending = None;
@@ -125,6 +125,11 @@ impl Connection {
                 self.input.allow(allowance);
                 self.input.note_told();
                 is_due = false;
+                // What was delivered may be a fault for the socket: nothing behind it counts.
+                self.obey(socket, now);
+            }
+            if self.is_forgotten() {
+                return;
             }
             self.tell(socket, now);
             let has_more = match self.input.rest {

@@ -318,6 +318,15 @@ impl Connection {
         }
     }
 
+    /// The socket found its fault in records that came before the one that was found here.
+    fn replace_fault(&mut self, fault: Option<Fault>) {
+        if let (Phase::Closed, Some(News::Fault(_)), Some(fault)) = (self.phase, &self.ending, fault) {
+            let mut error = Vec::new();
+            encode_error(&fault, &mut error);
+            self.output.replace_error(&error);
+        }
+    }
+
     fn close(&mut self, fault: Option<Fault>) {
         if self.phase == Phase::Closed {
             return;

@@ -5,7 +5,7 @@ use super::super::{Connection, ConnectionConfig, ConnectionIo};
 use crate::id::{ConnectionNumber, RoutingId};
 use crate::time::Timestamp;
 use crate::transport::exchange::{News, Order, Refusal};
-use crate::wire::{Allowance, Kind, Outbox, Record, SocketType};
+use crate::wire::{Allowance, Fault, Kind, Outbox, Record, SocketType};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -125,6 +125,8 @@ pub(super) struct Script {
     pub(super) exchanges: usize,
     pub(super) transmitted: usize,
     pub(super) largest_delivery: usize,
+    /// A record with this text is a fault for the socket.
+    pub(super) fault_at: Option<&'static str>,
     /// Sends READY and opens by itself, as a socket does.
     pub(super) is_friendly: bool,
     is_peer_ready: bool,
@@ -146,6 +148,7 @@ impl Script {
             exchanges: 0,
             transmitted: 0,
             largest_delivery: 0,
+            fault_at: None,
             is_friendly: true,
             is_peer_ready: false,
             is_ready_transmitted: false,
@@ -195,10 +198,16 @@ impl SocketSide for Script {
     ) -> Allowance {
         assert!(!self.is_over, "nobody asks behind the end");
         self.largest_delivery = self.largest_delivery.max(records.len());
-        for record in records.drain(..) {
+        for record in records.iter() {
             self.queued += record.charge();
-            self.log.push(show(&record));
+            let text = show(record);
+            if self.fault_at == Some(&*text) {
+                self.orders.push_back(Order::Close { fault: Some(Fault::other("said by the socket")) });
+                break;
+            }
+            self.log.push(text);
         }
+        records.clear();
         self.provisional = provisional;
         self.refusals.extend(refused);
         let used = self.queued.saturating_add(provisional);
