@@ -231,6 +231,12 @@ impl Connection {
         self.output.release_buffers();
     }
 
+    /// Memory that it holds beside itself, in bytes: read buffer, records and news that are not exchanged, and output with
+    /// referenced bodies.
+    pub fn memory(&self) -> usize {
+        self.input.memory() + self.output.memory()
+    }
+
     /// True while what comes is decoded.
     fn decodes(&self) -> bool {
         match self.phase {

@@ -104,6 +104,10 @@ impl Output {
         }
     }
 
+    pub(super) fn memory(&self) -> usize {
+        self.outbox.memory()
+    }
+
     pub(super) fn release_buffers(&mut self) {
         if self.outbox.is_empty() {
             self.outbox.shrink();

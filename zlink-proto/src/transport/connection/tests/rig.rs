@@ -301,12 +301,6 @@ impl Rig {
         self.written.clear();
     }
 
-    /// The socket's queue gets another limit, which reaches the connection with the next exchange (B-14).
-    pub(super) fn set_room(&mut self, room: u64) {
-        self.socket.room = room;
-        self.exchange();
-    }
-
     /// Exchanges and writes until there is nothing to do.
     pub(super) fn settle(&mut self) {
         for _ in 0..10_000 {
