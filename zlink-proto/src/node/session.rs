@@ -16,6 +16,8 @@ pub(super) struct Session {
     /// Our endpoint, if we connected.
     pub(super) endpoint: Option<EndpointId>,
     pub(super) state: SessionState,
+    /// The set ended; what it left in its receive queue still comes in (N-24).
+    is_ended: bool,
 }
 
 #[derive(Debug)]
@@ -49,7 +51,8 @@ impl Sessions {
         }
         self.close_place(place);
         if let Some(entry) = self.places.get_mut(place) {
-            *entry = Some(Session { set, peer, endpoint, state: SessionState::Connected });
+            let state = SessionState::Connected;
+            *entry = Some(Session { set, peer, endpoint, state, is_ended: false });
         }
     }
 
@@ -69,7 +72,7 @@ impl Sessions {
     }
 
     pub(super) fn admit(&mut self, set: SetId, descriptor: Option<Record>) {
-        let Some(session) = self.get_mut(set) else { return };
+        let Some(session) = self.get_mut(set).filter(|session| !session.is_ended) else { return };
         let was_admitted = session.is_admitted();
         session.state = SessionState::Admitted(descriptor);
         self.admitted += u32::from(!was_admitted);
@@ -83,12 +86,21 @@ impl Sessions {
 
     fn close_place(&mut self, place: usize) {
         if let Some(session) = self.places.get_mut(place).and_then(Option::take) {
-            self.admitted -= u32::from(session.is_admitted());
+            self.admitted -= u32::from(session.is_admitted() && !session.is_ended);
         }
     }
 
+    /// The set ended. Its records that are still to be taken belong to an admitted peer, if it was one.
+    pub(super) fn end(&mut self, set: SetId) {
+        let Some(session) = self.get_mut(set).filter(|session| !session.is_ended) else { return };
+        session.is_ended = true;
+        let was_admitted = session.is_admitted();
+        self.admitted -= u32::from(was_admitted);
+    }
+
+    /// Sessions of sets that did not end.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Session> {
-        self.places.iter().flatten()
+        self.places.iter().flatten().filter(|session| !session.is_ended)
     }
 
     pub(super) fn admitted(&self) -> impl Iterator<Item = &Session> {

@@ -173,12 +173,16 @@ impl HostSide {
             }
             SocketOutput::PeerLost { set } => {
                 if let Some(role) = self.role_mut(key) {
-                    role.sessions.close(set);
+                    role.sessions.end(set);
                 }
-                self.host.fence_over(SourceId { socket: key, set });
                 self.note_change(key);
             }
-            SocketOutput::Drained(set) => self.host.remove_source(SourceId { socket: key, set }, now),
+            SocketOutput::Drained(set) => {
+                if let Some(role) = self.role_mut(key) {
+                    role.sessions.close(set);
+                }
+                self.host.remove_source(SourceId { socket: key, set }, now);
+            }
             SocketOutput::ProbeDue(set) => {
                 if let Some(role) = self.role_mut(key) {
                     role.actions.push(Action::Probe { set });
