@@ -231,7 +231,10 @@ fn w37_the_connect_limit_gives_an_attempt_up() {
     rig.socket.connect("tcp://host:1", rig.now).expect("legal");
     let number = rig.attempt();
     rig.at(5_000);
-    assert!(rig.socket.attach(number, rig.now).is_some(), "exactly at the limit, before the timeout: in time");
+    assert!(
+        rig.socket.attach(number, rig.now).is_some(),
+        "exactly at the limit, before the timeout: in time"
+    );
     let mut rig = Rig::dealer(SocketOptions::default());
     rig.socket.connect("tcp://host:1", rig.now).expect("legal");
     let number = rig.attempt();
