@@ -5,18 +5,20 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-/// Names of up to this many bytes are kept in place: the usual one of 16 bytes is copied with every received record.
-const INLINE_BYTES: usize = 22;
-
 /// The name of a socket on the wire: 0 to 255 arbitrary bytes (W-27). Ordered by unsigned bytes, a prefix is smaller.
+///
+/// Names of up to 22 bytes, random ones among them, lie in the value itself: every received record carries one.
 #[derive(Clone)]
-pub struct RoutingId(Name);
+pub struct RoutingId(Repr);
 
 #[derive(Clone)]
-enum Name {
-    Inline { length: u8, bytes: [u8; INLINE_BYTES] },
-    Shared(Bytes),
+enum Repr {
+    Short { len: u8, bytes: [u8; SHORT_MAX] },
+    Long(Bytes),
 }
+
+/// Longest name without memory of its own, in bytes.
+const SHORT_MAX: usize = 22;
 
 impl RoutingId {
     /// The longest routing id, in bytes.
@@ -29,12 +31,15 @@ impl RoutingId {
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, Bytes> {
         let bytes = bytes.into();
         if bytes.len() > Self::BYTES_MAX {
-            Err(bytes)
-        } else if bytes.len() > INLINE_BYTES {
-            Ok(Self(Name::Shared(bytes)))
-        } else {
-            Ok(Self::inline(&bytes))
+            return Err(bytes);
         }
+        Ok(Self::short(&bytes).unwrap_or(Self(Repr::Long(bytes))))
+    }
+
+    fn short(name: &[u8]) -> Option<Self> {
+        let mut bytes = [0; SHORT_MAX];
+        bytes.get_mut(..name.len())?.copy_from_slice(name);
+        Some(Self(Repr::Short { len: name.len() as u8, bytes }))
     }
 
     /// 16 bytes in UUID version 4 layout from `random` bits (W-27).
@@ -42,21 +47,15 @@ impl RoutingId {
         let mut id = random;
         id[6] = (id[6] & 0x0f) | 0x40;
         id[8] = (id[8] & 0x3f) | 0x80;
-        Self::inline(&id)
-    }
-
-    /// At most `INLINE_BYTES`.
-    fn inline(short: &[u8]) -> Self {
-        let mut bytes = [0; INLINE_BYTES];
-        bytes[..short.len()].copy_from_slice(short);
-        Self(Name::Inline { length: short.len() as u8, bytes })
+        Self::short(&id).unwrap_or_default()
     }
 
     /// The bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Name::Inline { length, bytes } => &bytes[..usize::from(*length)],
-            Name::Shared(bytes) => bytes,
+            Repr::Short { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Repr::Long(bytes) => bytes,
         }
     }
 
@@ -68,7 +67,7 @@ impl RoutingId {
 
 impl Default for RoutingId {
     fn default() -> Self {
-        Self::inline(&[])
+        Self(Repr::Short { len: 0, bytes: [0; SHORT_MAX] })
     }
 }
 
@@ -147,3 +146,22 @@ pub struct EndpointId(pub u32);
 /// A listener of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ListenerId(pub u32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::vec;
+
+    #[test]
+    fn w27_names_of_every_length_compare_as_bytes() {
+        let name = |len: usize| RoutingId::new(vec![0x61; len]).expect("at most 255");
+        for len in 0..=255 {
+            assert_eq!(name(len).as_bytes(), &vec![0x61; len][..]);
+            assert!(len == 0 || name(len - 1) < name(len), "a prefix is smaller: {len}");
+        }
+        assert_eq!(RoutingId::new(vec![0; 256]).expect_err("too long").len(), 256);
+        assert_eq!(size_of::<RoutingId>(), size_of::<Bytes>());
+        assert_eq!(format!("{} {}", name(3), RoutingId::new(vec![0, 1]).expect("short")), "aaa 0x0001");
+    }
+}

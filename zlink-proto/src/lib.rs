@@ -6,8 +6,10 @@
 extern crate alloc;
 
 pub mod error;
+pub mod host;
 pub mod id;
 pub mod message;
+pub mod node;
 pub mod time;
 pub mod transport;
 pub mod wire;

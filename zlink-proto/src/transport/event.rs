@@ -191,6 +191,7 @@ struct Reader {
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     readers: Vec<Option<Reader>>,
+    told: u64,
 }
 
 impl Events {
@@ -219,6 +220,7 @@ impl Events {
         if self.readers.iter().all(Option::is_none) {
             return;
         }
+        self.told += 1;
         let event = Event { at, connection, kind: kind() };
         for reader in self.readers.iter_mut().flatten() {
             if reader.events.len() < EVENTS_MAX {
@@ -231,6 +233,11 @@ impl Events {
 
     pub(crate) fn next(&mut self, reader: EventReader) -> Option<Event> {
         self.readers.get_mut(reader.0 as usize)?.as_mut()?.events.pop_front()
+    }
+
+    /// Events that were told to any reader.
+    pub(crate) const fn told(&self) -> u64 {
+        self.told
     }
 
     pub(crate) fn lost(&self, reader: EventReader) -> u64 {

@@ -5,6 +5,7 @@
 //!    └───────────────────────────────────┴────────────────────────────────▲
 //! ```
 
+use super::admission::AdmissionClock;
 use super::deadlines::NONE;
 use super::event::EndReason;
 use super::flow::{Blockers, SetFlow};
@@ -107,6 +108,7 @@ pub(crate) struct LaneSet {
     pub(crate) errors: TokenList,
     pub(crate) probe: Option<Box<SlotRecord>>,
     pub(crate) ack: Option<Box<SlotRecord>>,
+    pub(crate) update: Option<Box<SlotRecord>>,
 
     /// Requests admitted here.
     pub(crate) pending: Line,
@@ -142,6 +144,8 @@ pub(crate) struct LaneSet {
     pub(crate) was_told_lost: bool,
 
     pub(crate) liveness: Option<Box<Liveness>>,
+    /// Runs until the set is admitted (S-31).
+    pub(crate) admission: Option<AdmissionClock>,
     pub(crate) finish_at: Option<Timestamp>,
     pub(crate) finish_reason: EndReason,
     /// Registered time in the socket's list of set timers.
@@ -184,6 +188,7 @@ impl LaneSet {
             errors: TokenList::default(),
             probe: None,
             ack: None,
+            update: None,
             pending: Line::default(),
             unanswered: 0,
             work: 0,
@@ -202,6 +207,7 @@ impl LaneSet {
             is_drained: false,
             was_told_lost: false,
             liveness: None,
+            admission: None,
             finish_at: None,
             finish_reason: EndReason::Closed,
             timer: None,
@@ -216,6 +222,7 @@ impl LaneSet {
             && self.errors.len() == 0
             && self.probe.is_none()
             && self.ack.is_none()
+            && self.update.is_none()
     }
 
     /// Operations that wait here.

@@ -1,5 +1,6 @@
 //! The bytes authority: connections, peers, byte queues, waiting sends, requests (rules B- and N-).
 
+mod admission;
 mod connection;
 mod deadlines;
 pub mod endpoint;

@@ -10,20 +10,29 @@
 use super::deadlines::NONE;
 use crate::id::SetId;
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 /// The right to answer one request, once (N-56). Whoever does not use it gives it to `drop_token`.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct ReplyToken {
-    pub(crate) set: SetId,
-    pub(crate) sequence: u64,
-    pub(crate) slot: u32,
+    /// Never 0; without a gap beside it, a token and the lack of one have the same size: received records are moved often.
+    generation: NonZeroU64,
+    sequence: u64,
+    set_slot: u32,
+    place: u32,
 }
 
 impl ReplyToken {
+    /// The token at `place`, `NONE` if the set has ended already.
+    pub(crate) fn new(set: SetId, sequence: u64, place: u32) -> Self {
+        let generation = NonZeroU64::new(set.generation).expect("generations start at 1");
+        Self { generation, sequence, set_slot: set.slot, place }
+    }
+
     /// The set on which the request came.
     pub fn set(&self) -> SetId {
-        self.set
+        SetId { generation: self.generation.get(), slot: self.set_slot }
     }
 
     /// The request's sequence: service records repeat it (S-22).
@@ -112,10 +121,10 @@ impl Tokens {
 
     /// The place of a token that the application still has.
     pub(crate) fn find(&self, token: &ReplyToken) -> Option<u32> {
-        let place = self.places.get(token.slot as usize)?;
+        let place = self.places.get(token.place as usize)?;
         let is_same =
-            place.set == token.set && place.sequence == token.sequence && place.state == TokenState::Live;
-        is_same.then_some(token.slot)
+            place.set == token.set() && place.sequence == token.sequence && place.state == TokenState::Live;
+        is_same.then_some(token.place)
     }
 
     pub(crate) fn get(&self, slot: u32) -> &Token {

@@ -47,6 +47,23 @@ impl Allowance {
         true
     }
 
+    /// Room that needs no second look: 0 unless open.
+    #[inline]
+    pub(super) fn open_room(&self) -> u64 {
+        if self.is_open { self.room } else { 0 }
+    }
+
+    /// `room` is left of `open_room`; `is_complete`: a record was completed.
+    #[inline]
+    pub(super) fn use_room(&mut self, room: u64, is_complete: bool) {
+        if self.is_open {
+            // Full at used >= HWM.
+            self.is_open = room > 0;
+            self.room = room;
+        }
+        self.holds_other |= is_complete;
+    }
+
     /// The last part of a record is there: to all that follow it is another record.
     #[inline]
     pub fn complete(&mut self) {

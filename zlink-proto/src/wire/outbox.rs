@@ -1,7 +1,7 @@
 //! Encoded output: a chain of packed segments and referenced payloads.
 
 use super::Kind;
-use super::frame::{HEADER_BYTES, MORE, SEQUENCE_BYTES, encode_header};
+use super::frame::{HEADER_BYTES, MORE, encode_header};
 use crate::message::{Body, Outgoing, Part};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -96,80 +96,60 @@ impl Outbox {
     /// Encodes one record at the end and returns its bytes on the wire. Sizes and part count were checked by the caller.
     #[inline]
     pub fn push_record(&mut self, kind: Kind, sequence: u64, record: &impl Outgoing) -> usize {
-        let before = self.len;
         let count = record.part_count();
         debug_assert!((1..=super::PARTS_MAX).contains(&count), "a record has 1 to 1,024 parts");
-        let first = record.part(0);
-        let flags = if count > 1 { MORE } else { 0 };
-        match kind {
-            Kind::Data => self.push_part(flags, &first, 0),
+        let more = |index: usize| if index + 1 < count { MORE } else { 0 };
+        let mut wire = match kind {
+            Kind::Data => self.push_frame(&[], more(0), kind, &record.part(0), 0),
             Kind::Request | Kind::Reply | Kind::ErrorReply => {
-                self.push_first(flags, kind, sequence, &first);
+                self.push_frame(&sequence.to_be_bytes(), more(0), kind, &record.part(0), 0)
             }
-        }
+        };
         for index in 1..count {
-            let flags = if index + 1 < count { MORE } else { 0 };
-            self.push_part(flags, &record.part(index), index);
+            wire += self.push_frame(&[], more(index), Kind::Data, &record.part(index), index);
         }
+        self.len += wire;
         if self.tail.len() >= SEGMENT_BYTES {
             self.close_tail(true);
         }
-        self.len - before
+        wire
     }
 
-    /// A frame of kind 0.
-    #[inline]
-    fn push_part(&mut self, flags: u8, part: &Part<'_>, index: usize) {
-        let (size, packed) = measure(part);
-        self.reserve(HEADER_BYTES + packed, index == 0);
-        self.tail.packed.extend_from_slice(&encode_header(flags, Kind::Data, size as u32));
-        self.len += HEADER_BYTES;
-        self.push_payload(part, packed);
-    }
-
-    /// The first frame of a record with a sequence.
-    #[inline]
-    fn push_first(&mut self, flags: u8, kind: Kind, sequence: u64, part: &Part<'_>) {
-        let (size, packed) = measure(part);
-        self.reserve(HEADER_BYTES + SEQUENCE_BYTES + packed, true);
-        let mut header = [0; HEADER_BYTES + SEQUENCE_BYTES];
-        let (lead, tail) = header.split_at_mut(HEADER_BYTES);
-        lead.copy_from_slice(&encode_header(flags, kind, size as u32));
-        tail.copy_from_slice(&sequence.to_be_bytes());
-        self.tail.packed.extend_from_slice(&header);
-        self.len += header.len();
-        self.push_payload(part, packed);
-    }
-
-    #[inline]
-    fn push_payload(&mut self, part: &Part<'_>, packed: usize) {
-        for head in part.heads {
-            if !head.is_empty() {
-                self.tail.packed.extend_from_slice(head);
-            }
-        }
-        self.len += packed;
+    /// Appends a frame and returns its bytes on the wire. Room is made once; nothing is allocated while it lasts.
+    #[inline(always)]
+    fn push_frame(&mut self, sequence: &[u8], flags: u8, kind: Kind, part: &Part<'_>, index: usize) -> usize {
+        let [a, b, c] = part.heads;
         let body = part.body.as_slice();
-        if body.len() <= PACKED_BYTES_MAX {
-            self.tail.packed.extend_from_slice(body);
-        } else {
-            self.push_body(&part.body);
+        let heads = a.len() + b.len() + c.len();
+        let is_packed = body.len() <= PACKED_BYTES_MAX;
+        let packed = HEADER_BYTES + sequence.len() + heads + if is_packed { body.len() } else { 0 };
+        if self.tail.packed.capacity() - self.tail.packed.len() < packed {
+            self.grow(packed, index == 0);
         }
+        let memory = &mut self.tail.packed;
+        memory.extend_from_slice(&encode_header(flags, kind, (heads + body.len()) as u32));
+        memory.extend_from_slice(sequence);
+        if heads > 0 {
+            memory.extend_from_slice(a);
+            memory.extend_from_slice(b);
+            memory.extend_from_slice(c);
+        }
+        if is_packed {
+            memory.extend_from_slice(body);
+            return packed;
+        }
+        self.push_body(part.body);
+        packed + body.len()
     }
 
-    #[cold]
-    fn push_body(&mut self, body: &Body<'_>) {
+    /// Appends a body by reference. Its bytes are counted by the caller.
+    fn push_body(&mut self, body: Body<'_>) {
         let bytes = match body {
             Body::Shared(bytes) => Bytes::clone(bytes),
             Body::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
         };
         // Memory in spares was charged to records that left. This one brings memory of its own.
         self.spares.pop();
-        self.push_reference(bytes);
-    }
-
-    fn push_reference(&mut self, bytes: Bytes) {
-        self.len += bytes.len();
         self.tail.body_bytes += bytes.len();
         self.tail.bodies.push_back(Reference { at: self.tail.packed.len(), bytes });
     }
@@ -452,15 +432,6 @@ fn keep_spare(spares: &mut Vec<Vec<u8>>, mut memory: Vec<u8>) {
         memory.clear();
         spares.push(memory);
     }
-}
-
-/// Bytes of the part, and how many of them are packed.
-#[inline]
-fn measure(part: &Part<'_>) -> (usize, usize) {
-    let [a, b, c] = part.heads;
-    let heads = a.len() + b.len() + c.len();
-    let body = part.body.as_slice().len();
-    (heads + body, if body <= PACKED_BYTES_MAX { heads + body } else { heads })
 }
 
 mod border;

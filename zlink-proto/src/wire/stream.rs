@@ -132,7 +132,8 @@ mod tests {
     fn w54_packets_are_cut_and_joined_in_any_way() {
         let mut bytes = Vec::new();
         for (header, payload) in [(0, 0), (3, 0), (0, 5), (70, 200_000), (1, 1)] {
-            encode_packet(&[1; 65_535][..header], &[2; 200_000][..payload], &mut bytes).expect("small enough");
+            encode_packet(&[1; 65_535][..header], &[2; 200_000][..payload], &mut bytes)
+                .expect("small enough");
         }
         let whole = decode_in_steps(&bytes, bytes.len());
         assert_eq!(whole.len(), 5);

@@ -1,5 +1,6 @@
 //! Runs the vector files of the specification against the codec, for tests and for `zlink decode --check`.
 
+pub mod service;
 pub mod wire;
 
 /// A vector whose result is not the stated one.

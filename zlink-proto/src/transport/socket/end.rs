@@ -84,6 +84,8 @@ impl Socket {
         set.finish_at = Some(finish_at);
         set.probe = None;
         set.ack = None;
+        set.update = None;
+        set.admission = None;
         let (id, name) = (set.id, set.routing_id.clone());
         self.ready_peers -= 1;
         self.selector.remove(id);
@@ -202,6 +204,8 @@ impl Socket {
         let set = self.sets.at_mut(slot);
         set.probe = None;
         set.ack = None;
+        set.update = None;
+        set.admission = None;
         set.liveness = None;
         set.finish_at = None;
         set.flow.is_listed = false;

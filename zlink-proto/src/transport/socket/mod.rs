@@ -7,6 +7,7 @@
 //!                                       └──reply at the head──▶ settled operation
 //! ```
 
+mod admission;
 mod change;
 mod choose;
 mod close;
@@ -334,6 +335,11 @@ impl Socket {
     /// The oldest event that this reader has not read.
     pub fn poll_event(&mut self, reader: EventReader) -> Option<Event> {
         self.events.next(reader)
+    }
+
+    /// Counts the events that any reader was told: a change means that somebody has something to read.
+    pub fn events_told(&self) -> u64 {
+        self.events.told()
     }
 
     /// Events that this reader lost because its list was full (N-90).

@@ -117,23 +117,20 @@ impl Socket {
             return false;
         }
         let count = if found.is_behind { count.min(1) } else { count };
-        self.take_records(set.slot, count, into);
+        self.take_records(set.slot, count, &mut |received| into.push(received));
         self.after_take(set)
     }
 
     /// Moves records and ends their charges in one step.
-    fn take_records(&mut self, slot: u32, count: usize, into: &mut Vec<Received>) -> usize {
+    fn take_records(&mut self, slot: u32, count: usize, put: &mut impl FnMut(Received)) -> usize {
         let (mut taken, mut charge) = (0, 0);
         loop {
             let set = self.sets.at_mut(slot);
             let (data, of_data) = set.receive.leading_data(count - taken);
             let (id, name) = (set.id, &set.routing_id);
-            into.extend(set.receive.drain(data).map(|record| Received {
-                set: id,
-                from: name.clone(),
-                record,
-                token: None,
-            }));
+            for record in set.receive.drain(data) {
+                put(Received { set: id, from: name.clone(), record, token: None });
+            }
             taken += data;
             charge += of_data;
             let is_request = set.receive.front().is_some_and(|front| front.kind() == Kind::Request);
@@ -143,7 +140,7 @@ impl Socket {
             let Some(received) = self.take_request(slot) else { break };
             taken += 1;
             charge += received.record.charge();
-            into.push(received);
+            put(received);
         }
         self.sets.at_mut(slot).has_given |= taken > 0;
         self.end_receive_charge(slot, charge, taken as u64);
@@ -169,12 +166,12 @@ impl Socket {
     /// The token of a request that is taken; of an ended set it is used up already.
     fn new_token(&mut self, slot: u32, sequence: u64) -> ReplyToken {
         if self.sets.at(slot).phase == Phase::Ended {
-            return ReplyToken { set: self.sets.at(slot).id, sequence, slot: NONE };
+            return ReplyToken::new(self.sets.at(slot).id, sequence, NONE);
         }
         self.make_token_place(slot);
         let set = self.sets.at_mut(slot);
         let place = self.tokens.insert(&mut set.tokens, set.id, sequence);
-        ReplyToken { set: set.id, sequence, slot: place }
+        ReplyToken::new(set.id, sequence, place)
     }
 
     fn end_receive_charge(&mut self, slot: u32, charge: u64, count: u64) {
@@ -230,6 +227,11 @@ impl Socket {
 
     /// Takes up to `max` records, one per peer in turn (N-66). Returns how many.
     pub fn receive(&mut self, max: usize, into: &mut Vec<Received>, now: Timestamp) -> usize {
+        self.receive_with(max, now, |received| into.push(received))
+    }
+
+    /// As `receive`; each record is moved once, to where the caller wants it.
+    pub fn receive_with(&mut self, max: usize, now: Timestamp, mut put: impl FnMut(Received)) -> usize {
         self.advance(now);
         let mut received = 0;
         while received < max {
@@ -245,7 +247,7 @@ impl Socket {
             if !is_takeable(set, false) {
                 continue;
             }
-            received += self.take_records(id.slot, count, into);
+            received += self.take_records(id.slot, count, &mut put);
             if self.after_take(id) {
                 self.announce(id.slot);
             }

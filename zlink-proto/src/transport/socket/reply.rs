@@ -63,20 +63,20 @@ impl Socket {
         clock: impl FnOnce() -> Timestamp,
     ) -> Result<Submitted, Failure> {
         let place = self.tokens.find(&token).ok_or(TOKEN_ENDED)?;
-        let checked = self.check_reply(token.set, record);
+        let checked = self.check_reply(token.set(), record);
         let measured = match checked {
             Ok(measured) => measured,
             Err(failure) => {
                 self.turn_into_error(place, IO_ERROR);
-                self.serve(token.set.slot);
+                self.serve(token.set().slot);
                 return Err(failure);
             }
         };
-        let slot = token.set.slot;
+        let slot = token.set().slot;
         let passes = is_admission || self.options.replies_pass_pause;
         let was_tested = match self.admit_at_once(slot, measured, passes) {
             Test::Admitted => {
-                self.push_now(slot, Kind::Reply, token.sequence, record, measured.charge);
+                self.push_now(slot, Kind::Reply, token.sequence(), record, measured.charge);
                 self.end_token(place);
                 return Ok(Submitted::Admitted);
             }
@@ -84,10 +84,12 @@ impl Socket {
             Test::Blocked => false,
         };
         self.advance(clock());
+        // Time may have ended the set's finish: the token with it.
+        let place = self.tokens.find(&token).ok_or(TOKEN_ENDED)?;
         self.tokens.set_state(place, TokenState::Claimed);
         let waiting = Waiting {
             family: Family::Reply,
-            sequence: token.sequence,
+            sequence: token.sequence(),
             measured,
             passes_pause: is_admission,
             was_tested,
@@ -122,7 +124,7 @@ impl Socket {
         if let Some(place) = self.tokens.find(&token) {
             // Zero is no error number (W-10).
             self.turn_into_error(place, if number == 0 { IO_ERROR } else { number });
-            self.serve(token.set.slot);
+            self.serve(token.set().slot);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::choose::Selected;
 use super::submit::TOO_LARGE;
 use super::waiting::measured_of;
-use super::{Outcome, Settled, Socket};
+use super::{Outcome, Settled, Slot, Socket};
 use crate::error::{ErrorKind, Failure};
 use crate::transport::operations::{Family, Place};
 use crate::transport::tokens::TokenState;
@@ -14,8 +14,7 @@ enum Next {
     Operation(u32),
     /// An error reply: place of its token.
     Error(u32),
-    Probe,
-    Ack,
+    Slot(Slot),
 }
 
 impl Socket {
@@ -45,7 +44,11 @@ impl Socket {
         let line = set.line.head().filter(|&head| !is_paused || self.operations[head].is_admission);
         let replies = set.reply_line.head().filter(|_| passes);
         let errors = set.errors.head().filter(|_| passes);
-        let slots = [(set.probe.as_ref(), Next::Probe), (set.ack.as_ref(), Next::Ack)];
+        let slots = [
+            (set.probe.as_ref(), Slot::Probe),
+            (set.ack.as_ref(), Slot::Ack),
+            (set.update.as_ref(), Slot::Update),
+        ];
         let operations = [line, replies]
             .into_iter()
             .flatten()
@@ -54,9 +57,9 @@ impl Socket {
             TokenState::Error { order, .. } => Some((order, Next::Error(head))),
             TokenState::Free | TokenState::Live | TokenState::Claimed => None,
         });
-        let slots = slots
-            .into_iter()
-            .filter_map(|(slot, next)| slot.filter(|_| !is_paused).map(|record| (record.order, next)));
+        let slots = slots.into_iter().filter_map(|(record, slot)| {
+            record.filter(|_| !is_paused).map(|record| (record.order, Next::Slot(slot)))
+        });
         operations.chain(errors).chain(slots).min_by_key(|&(order, _)| order).map(|(_, next)| next)
     }
 
@@ -64,7 +67,7 @@ impl Socket {
         match next {
             Next::Operation(slot) => self.admit_operation(set_slot, slot),
             Next::Error(token) => self.admit_error(set_slot, token),
-            Next::Probe | Next::Ack => self.admit_slot(set_slot, next == Next::Probe),
+            Next::Slot(slot) => self.admit_slot(set_slot, slot),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::wire::{Fault, Flow, Kind, Outbox};
 use alloc::boxed::Box;
 
 impl Socket {
-    /// Fills the probe or ack slot of a set: written at once if it may be, else in its turn, behind what waits for this set now
+    /// Fills a slot of a set: written at once if it may be, else in its turn, behind what waits for this set now
     /// (S-44). A record that is still in the slot is replaced.
     ///
     /// # Errors
@@ -31,14 +31,19 @@ impl Socket {
         match slot {
             Slot::Probe => found.probe = filled,
             Slot::Ack => found.ack = filled,
+            Slot::Update => found.update = filled,
         }
         self.serve(set.slot);
         Ok(())
     }
 
-    pub(super) fn admit_slot(&mut self, set_slot: u32, is_probe: bool) -> bool {
+    pub(super) fn admit_slot(&mut self, set_slot: u32, slot: Slot) -> bool {
         let set = self.sets.at_mut(set_slot);
-        let place = if is_probe { &mut set.probe } else { &mut set.ack };
+        let place = match slot {
+            Slot::Probe => &mut set.probe,
+            Slot::Ack => &mut set.ack,
+            Slot::Update => &mut set.update,
+        };
         let Some(charge) = place.as_ref().map(|record| record.charge) else { return false };
         if !set.send.meter.admit_record(charge, true) {
             return false;
@@ -73,6 +78,7 @@ impl Socket {
         let Some(found) = self.sets.get_mut(set).filter(|found| found.phase == Phase::Ready) else { return };
         if found.liveness.is_none() {
             found.liveness = Some(Box::new(Liveness::new(now)));
+            found.admission = None;
             self.update_standing(set.slot);
             self.arm_set_timer(set.slot);
         }
@@ -109,6 +115,9 @@ impl Socket {
             || state == Flow::Paused;
         if let Some(liveness) = &mut set.liveness {
             liveness.stand_still(stands_still, now);
+        }
+        if set.admission.is_some() {
+            self.update_admission(slot);
         }
     }
 

@@ -39,6 +39,9 @@ impl Socket {
             let reason = set.finish_reason;
             return self.end_set(slot, reason, Farewell::Silent);
         }
+        if self.end_if_not_admitted(slot) {
+            return;
+        }
         self.run_liveness(slot);
         if self.sets.try_at_mut(slot).is_some_and(|set| set.is_connected()) {
             self.arm_set_timer(slot);
@@ -64,5 +67,6 @@ impl Socket {
 
 fn next_of(set: &LaneSet) -> Option<Timestamp> {
     let liveness = set.liveness.as_ref().and_then(|liveness| liveness.poll_timeout());
-    [set.finish_at, liveness].into_iter().flatten().min()
+    let admission = set.admission.as_ref().and_then(|admission| admission.poll_timeout());
+    [set.finish_at, liveness, admission].into_iter().flatten().min()
 }

@@ -82,6 +82,8 @@ pub enum Slot {
     Probe,
     /// The answer to the peer's probe.
     Ack,
+    /// The latest update of our descriptor (S-35): it is never lost to a deadline, and an older one is not worth sending.
+    Update,
 }
 
 /// A received record.
@@ -144,4 +146,15 @@ pub enum SocketOutput {
     ProbeDue(SetId),
     /// The socket is closed.
     Closed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is moved by a few plain instructions up to 128 bytes, and by a call above.
+    #[test]
+    fn a_received_record_is_small() {
+        assert!(size_of::<Received>() <= 120, "{}", size_of::<Received>());
+    }
 }

@@ -1,9 +1,9 @@
 //! From checked bytes to records.
 
 use super::body::LargeBody;
-use super::scan::{LEAD_SINGLE, Scanned, sequence};
+use super::scan::{LEAD_MORE, Scanned, header_word};
 use super::{CHUNK_BODY_BYTES_MAX, Decoder};
-use crate::wire::frame::HEADER_BYTES;
+use crate::wire::frame::{HEADER_BYTES, SEQUENCE_BYTES};
 use crate::wire::record::{frame_size, has_more};
 use crate::wire::{Allowance, Kind, Record};
 use alloc::vec::Vec;
@@ -101,27 +101,18 @@ impl Decoder {
 /// Kind, sequence, number of parts and end of the complete and checked record at `at`.
 #[inline]
 fn measure(frames: &[u8], at: usize) -> (Kind, u64, u16, usize) {
-    let rest = frames.get(at..).unwrap_or_default();
-    if let Some(header) = rest.first_chunk::<HEADER_BYTES>() {
-        let word = u64::from_be_bytes(*header);
-        if word >> 32 == LEAD_SINGLE {
-            return (Kind::Data, 0, 1, at + HEADER_BYTES + word as u32 as usize);
-        }
+    let mut word = header_word(frames, at).unwrap_or_default();
+    let kind = Kind::from_byte((word >> 32) as u8).unwrap_or(Kind::Data);
+    let (mut sequence, mut end, mut parts) = (0, at + HEADER_BYTES, 1);
+    if kind != Kind::Data {
+        sequence = header_word(frames, end).unwrap_or_default();
+        end += SEQUENCE_BYTES;
     }
-    measure_any(frames, at)
-}
-
-fn measure_any(frames: &[u8], at: usize) -> (Kind, u64, u16, usize) {
-    let rest = frames.get(at..).unwrap_or_default();
-    let kind = rest.get(3).copied().and_then(Kind::from_byte).unwrap_or(Kind::Data);
-    let sequence = if kind == Kind::Data { 0 } else { sequence(rest).unwrap_or_default() };
-    let mut parts = 1;
-    let mut header = at;
-    let mut end = at + kind.header_bytes() + frame_size(frames, at).unwrap_or_default();
-    while has_more(frames, header) {
+    end += word as u32 as usize;
+    while word >> 32 & LEAD_MORE != 0 {
+        word = header_word(frames, end).unwrap_or_default();
+        end += HEADER_BYTES + word as u32 as usize;
         parts += 1;
-        header = end;
-        end += HEADER_BYTES + frame_size(frames, end).unwrap_or_default();
     }
     (kind, sequence, parts, end)
 }

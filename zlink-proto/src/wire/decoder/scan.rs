@@ -4,12 +4,14 @@ use crate::wire::frame::{
     CANCEL, CONTROL, HEADER_BYTES, MAGIC, MORE, PARTS_MAX, SEQUENCE_BYTES, SPECIAL, SUBSCRIBE, VERSION,
     are_flags_legal,
 };
-use crate::wire::{Allowance, Fault, FaultCode, Kind, SocketType, charge};
+use crate::wire::{Allowance, Fault, FaultCode, Kind, PART_CHARGE, SocketType, charge};
 
 /// First half of the header of a one-part data record.
 pub(super) const LEAD_SINGLE: u64 = 0x5a01_0000;
 /// Bits of the first half that differ between the frames of records: MORE and kinds 0 to 3.
 const LEAD_RECORD_BITS: u64 = 0x0000_0103;
+/// MORE in the first half of a header.
+pub(super) const LEAD_MORE: u64 = 0x0000_0100;
 
 /// What is allowed now (W-17).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,41 +139,90 @@ impl Scanner {
     /// Walks over complete records at the start of `bytes`, at most `limit` of them, admitting part by part.
     pub(super) fn scan(&mut self, bytes: &[u8], allowance: &mut Allowance, limit: usize) -> Scanned {
         let (mut records, mut len, mut at) = (0, 0, self.reception.at);
-        let is_data_allowed = self.kinds & 1 != 0;
-        let mut is_between = self.reception.parts == 0;
         let stop = loop {
             if records == limit {
                 break Stop::Enough;
             }
-            // The commonest record by far: one part of data that is here as a whole and is admitted.
-            if is_between && is_data_allowed {
-                if let Some(size) = single_size(bytes, at) {
-                    let end = (at + HEADER_BYTES).saturating_add(size as usize);
-                    let size = u64::from(size);
-                    if size <= self.message_bytes_max
-                        && end <= bytes.len()
-                        && allowance.admit(charge(size, 1), true)
-                    {
-                        allowance.complete();
-                        (records, len, at) = (records + 1, end, end);
-                        continue;
-                    }
+            if !self.reception.is_admitted {
+                (records, len, at) = self.skim(bytes, allowance, (records, len, at), limit);
+                if records == limit {
+                    continue;
                 }
             }
             match self.step(bytes, &mut at, allowance) {
-                Ok(()) => is_between = self.reception.parts == 0,
+                Ok(()) if self.reception.parts == 0 => (records, len) = (records + 1, at),
+                Ok(()) => {}
                 Err(stop) => break stop,
-            }
-            if is_between {
-                (records, len) = (records + 1, at);
             }
         };
         self.reception.at = at - len;
         Scanned { records, len, stop }
     }
 
-    /// Goes over one frame of a record at `at`, in the order of W-16.
+    /// The fast walk: over frames of records that are here as a whole, legal and within the room. It stops without a
+    /// judgement at the first that is not, and `step` looks at that one.
     #[inline]
+    fn skim(
+        &mut self,
+        bytes: &[u8],
+        allowance: &mut Allowance,
+        (mut records, mut len, mut at): (usize, usize, usize),
+        limit: usize,
+    ) -> (usize, usize, usize) {
+        let (mut parts, mut sum) = (self.reception.parts, self.reception.bytes);
+        let mut room = allowance.open_room();
+        let before = records;
+        while let Some(word) = header_word(bytes, at) {
+            let (lead, size) = (word >> 32, word & u64::from(u32::MAX));
+            let kind = (lead & 3) as u8;
+            let (mut header, mut sequence) = (HEADER_BYTES, 0);
+            if lead != LEAD_SINGLE {
+                if lead & !LEAD_RECORD_BITS != LEAD_SINGLE {
+                    break;
+                }
+                if kind != 0 {
+                    header += SEQUENCE_BYTES;
+                    sequence = header_word(bytes, at + HEADER_BYTES).unwrap_or_default();
+                    if parts != 0 || sequence == 0 {
+                        break;
+                    }
+                }
+            }
+            let is_allowed = parts != 0 || self.kinds & (1 << kind) != 0;
+            // Sums of at most 1,024 sizes of 32 bits and an offset in a chunk.
+            let end = at as u64 + header as u64 + size;
+            let total = sum + size;
+            let charge = size + PART_CHARGE;
+            if !is_allowed
+                || end > bytes.len() as u64
+                || total > self.message_bytes_max
+                || usize::from(parts) >= PARTS_MAX
+                || charge > room
+            {
+                break;
+            }
+            room -= if room == u64::MAX { 0 } else { charge };
+            at = end as usize;
+            if lead & LEAD_MORE == 0 {
+                (parts, sum) = (0, 0);
+                (records, len) = (records + 1, at);
+                if records == limit {
+                    break;
+                }
+                continue;
+            }
+            if parts == 0 {
+                self.reception.kind = Kind::from_byte(kind).unwrap_or(Kind::Data);
+                self.reception.sequence = sequence;
+            }
+            (parts, sum) = (parts + 1, total);
+        }
+        (self.reception.parts, self.reception.bytes) = (parts, sum);
+        allowance.use_room(room, records > before);
+        (records, len, at)
+    }
+
+    /// Goes over one frame of a record at `at`, in the order of W-16.
     fn step(&mut self, bytes: &[u8], at: &mut usize, allowance: &mut Allowance) -> Result<(), Stop> {
         let rest = bytes.get(*at..).unwrap_or_default();
         let frame = match self.inspect(rest) {
@@ -198,7 +249,6 @@ impl Scanner {
     }
 
     /// Rows 9 and 10: size, number of parts, sum; then the byte authority.
-    #[inline]
     fn admit(&mut self, frame: &Frame, allowance: &mut Allowance) -> Result<(), Stop> {
         let size = u64::from(frame.size);
         let reception = &mut self.reception;
@@ -228,35 +278,7 @@ impl Scanner {
     }
 
     /// Checks the header at the start of `bytes` as far as it is there (rows 1 to 8). `None`: not all of it is.
-    #[inline]
     pub(super) fn inspect(&self, bytes: &[u8]) -> Result<Option<Frame>, Fault> {
-        if let Some(frame) = self.inspect_part(bytes) {
-            return Ok(Some(frame));
-        }
-        self.inspect_any(bytes)
-    }
-
-    /// The frames of records in which nothing is wrong; `None`: look closer.
-    #[inline]
-    fn inspect_part(&self, bytes: &[u8]) -> Option<Frame> {
-        let word = u64::from_be_bytes(*bytes.first_chunk::<HEADER_BYTES>()?);
-        let lead = word >> 32;
-        if lead & !LEAD_RECORD_BITS != LEAD_SINGLE || self.phase != Phase::Open {
-            return None;
-        }
-        let (flags, size) = ((lead >> 8) as u8 & MORE, word as u32);
-        let kind = Kind::from_byte(lead as u8)?;
-        if kind == Kind::Data {
-            let is_legal = self.reception.is_inside() || self.kinds & 1 != 0;
-            return is_legal.then_some(Frame { flags, kind, sequence: 0, size });
-        }
-        let sequence = sequence(bytes).filter(|sequence| *sequence != 0)?;
-        let is_legal = !self.reception.is_inside() && self.kinds & (1 << kind as u8) != 0;
-        is_legal.then_some(Frame { flags, kind, sequence, size })
-    }
-
-    /// Every frame, every phase, however few bytes there are.
-    fn inspect_any(&self, bytes: &[u8]) -> Result<Option<Frame>, Fault> {
         let fault = |code| Err(Fault::standard(code));
         if bytes.first().is_some_and(|magic| *magic != MAGIC) {
             return fault(FaultCode::InvalidMagic);
@@ -269,7 +291,7 @@ impl Scanner {
         if !are_flags_legal(flags) {
             return fault(FaultCode::FlagsInvalid);
         }
-        let sequence = match (kind, sequence(bytes)) {
+        let sequence = match (kind, header_word(bytes, HEADER_BYTES)) {
             (Kind::Data, _) => 0,
             (Kind::Request | Kind::Reply | Kind::ErrorReply, None) => return Ok(None),
             (Kind::Request | Kind::Reply | Kind::ErrorReply, Some(0)) => {
@@ -311,16 +333,8 @@ impl Scanner {
     }
 }
 
-/// Size of the one-part data record at `at`, if the frame there is one.
+/// The 8 bytes at `at` as a number.
 #[inline]
-fn single_size(bytes: &[u8], at: usize) -> Option<u32> {
-    let word = u64::from_be_bytes(*bytes.get(at..)?.first_chunk::<HEADER_BYTES>()?);
-    (word >> 32 == LEAD_SINGLE).then_some(word as u32)
-}
-
-/// The sequence behind the header at the start of `bytes`.
-#[inline]
-pub(super) fn sequence(bytes: &[u8]) -> Option<u64> {
-    let bytes = bytes.get(HEADER_BYTES..)?.first_chunk::<SEQUENCE_BYTES>()?;
-    Some(u64::from_be_bytes(*bytes))
+pub(super) fn header_word(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk::<HEADER_BYTES>()?))
 }

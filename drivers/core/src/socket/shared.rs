@@ -1,0 +1,276 @@
+//! What all tasks and handles of one socket share: the machine and who waits for it, behind one lock (S).
+
+use super::slots::Slots;
+use crate::net::NetOptions;
+use crate::runtime::Runtime;
+use crate::sync::{WakerSet, Wakes, lock, note_waker};
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use zlink_proto::id::{ConnectionNumber, EndpointId, ListenerId};
+use zlink_proto::time::Timestamp;
+use zlink_proto::transport::endpoint::Endpoint;
+use zlink_proto::transport::{Settled, Socket, SocketOutput};
+
+/// One socket.
+pub(crate) struct Shared<R> {
+    pub(crate) runtime: R,
+    pub(crate) net: NetOptions,
+    locked: Mutex<Locked>,
+}
+
+/// Everything behind the lock.
+pub(crate) struct Locked {
+    pub(crate) socket: Socket,
+    /// Wakers of the connection tasks.
+    pub(crate) connections: HashMap<u64, Waker, BuildHasherDefault<Spread>>,
+    pub(crate) slots: Slots,
+    pub(crate) receivers: WakerSet,
+    pub(crate) ready_waiters: WakerSet,
+    pub(crate) close_waiters: WakerSet,
+    pub(crate) event_waiters: WakerSet,
+    pub(crate) task: SocketTaskState,
+    pub(crate) listeners: Vec<ListenerEntry>,
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) endpoints: Vec<(Endpoint, EndpointId)>,
+    pub(crate) ready_peers: u32,
+    pub(crate) is_closed: bool,
+    /// Bytes admitted since a connection last met the socket, or since a sender last stood aside for it.
+    pub(crate) unflushed: usize,
+    settled: Vec<Settled>,
+    events_told: u64,
+}
+
+/// What the socket task has to do.
+#[derive(Default)]
+pub(crate) struct SocketTaskState {
+    pub(crate) waker: Option<Waker>,
+    /// The time to which its timer is set.
+    pub(crate) armed: Option<Timestamp>,
+    /// Orders to open connections, in order.
+    pub(crate) orders: VecDeque<ConnectOrder>,
+}
+
+/// Open a connection.
+pub(crate) struct ConnectOrder {
+    pub(crate) number: ConnectionNumber,
+    pub(crate) address: String,
+}
+
+/// An attempt that is under way: abandoned by taking its entry away.
+pub(crate) struct Attempt {
+    pub(crate) number: ConnectionNumber,
+    pub(crate) waker: Option<Waker>,
+}
+
+/// A listener.
+pub(crate) struct ListenerEntry {
+    pub(crate) id: ListenerId,
+    pub(crate) endpoint: String,
+    pub(crate) waker: Option<Waker>,
+}
+
+impl<R: Runtime> Shared<R> {
+    pub(crate) fn new(runtime: R, socket: Socket, net: NetOptions) -> Arc<Self> {
+        let locked = Locked {
+            socket,
+            connections: HashMap::default(),
+            slots: Slots::default(),
+            receivers: WakerSet::default(),
+            ready_waiters: WakerSet::default(),
+            close_waiters: WakerSet::default(),
+            event_waiters: WakerSet::default(),
+            task: SocketTaskState::default(),
+            listeners: Vec::new(),
+            attempts: Vec::new(),
+            endpoints: Vec::new(),
+            ready_peers: 0,
+            is_closed: false,
+            unflushed: 0,
+            settled: Vec::new(),
+            events_told: 0,
+        };
+        Arc::new(Self { runtime, net, locked: Mutex::new(locked) })
+    }
+
+    /// One section: `act` under the lock, then everything that it made visible is handed on, then the wake-ups.
+    pub(crate) fn section<T>(&self, act: impl FnOnce(&mut Locked) -> T) -> T {
+        self.section_with(&mut Wakes::new(), act)
+    }
+
+    /// As `section`, with a buffer for wakers that is used again.
+    #[inline]
+    pub(crate) fn section_with<T>(&self, wakes: &mut Wakes, act: impl FnOnce(&mut Locked) -> T) -> T {
+        let result = {
+            let mut locked = lock(&self.locked);
+            let result = act(&mut locked);
+            locked.hand_on(wakes);
+            result
+        };
+        wakes.wake_all();
+        result
+    }
+
+    /// The section of a send: a record that was admitted can only have woken its connection. `act` says whether anything else
+    /// may have happened.
+    #[inline]
+    pub(crate) fn submit<T>(&self, act: impl FnOnce(&mut Locked) -> (T, bool)) -> T {
+        let mut wakes = Wakes::new();
+        let result = {
+            let mut locked = lock(&self.locked);
+            let (result, is_more) = act(&mut locked);
+            if is_more {
+                locked.hand_on(&mut wakes);
+            } else {
+                locked.wake_connections(&mut wakes);
+            }
+            result
+        };
+        wakes.wake_all();
+        result
+    }
+}
+
+impl Locked {
+    /// Behind every section: wakes connections, callers with results, receivers, the socket task.
+    fn hand_on(&mut self, wakes: &mut Wakes) {
+        self.wake_connections(wakes);
+        if self.socket.has_settled() {
+            self.settle(wakes);
+        }
+        let mut is_readable = false;
+        while self.socket.poll_readable().is_some() {
+            is_readable = true;
+        }
+        if is_readable {
+            self.receivers.wake_into(wakes);
+        }
+        while let Some(output) = self.socket.poll_output() {
+            self.note_output(output, wakes);
+        }
+        self.call_timer(wakes);
+        let told = self.socket.events_told();
+        if std::mem::replace(&mut self.events_told, told) != told {
+            self.event_waiters.wake_into(wakes);
+        }
+    }
+
+    #[inline]
+    fn wake_connections(&mut self, wakes: &mut Wakes) {
+        while let Some(number) = self.socket.poll_wake() {
+            if let Some(waker) = self.connections.get(&number.0) {
+                wakes.push(waker.clone());
+            }
+        }
+    }
+
+    fn settle(&mut self, wakes: &mut Wakes) {
+        let mut settled = std::mem::take(&mut self.settled);
+        self.socket.take_settled(&mut settled);
+        settled.drain(..).for_each(|settled| self.slots.settle(settled, wakes));
+        self.settled = settled;
+    }
+
+    /// The socket task's timer is set for later than the machine wants.
+    fn call_timer(&mut self, wakes: &mut Wakes) {
+        let due = self.socket.poll_timeout();
+        if let Some(due) = due.filter(|due| self.task.armed.is_none_or(|armed| *due < armed)) {
+            self.task.armed = Some(due);
+            self.call_task(wakes);
+        }
+    }
+
+    fn call_task(&mut self, wakes: &mut Wakes) {
+        if let Some(waker) = self.task.waker.take() {
+            wakes.push(waker);
+        }
+    }
+
+    fn note_output(&mut self, output: SocketOutput, wakes: &mut Wakes) {
+        match output {
+            SocketOutput::Connect { endpoint: _, number, address } => {
+                self.attempts.push(Attempt { number, waker: None });
+                self.task.orders.push_back(ConnectOrder { number, address });
+                self.call_task(wakes);
+            }
+            SocketOutput::Abandon(number) => self.end_attempt(number, wakes),
+            SocketOutput::StopListening(listener) => self.end_listener(listener, wakes),
+            SocketOutput::PeerReady { set, routing_id, socket_type, endpoint: _ } => {
+                self.ready_peers += 1;
+                self.ready_waiters.wake_into(wakes);
+                tracing::info!(generation = set.generation, %routing_id, ?socket_type, "zlink.socket.peer_ready");
+            }
+            SocketOutput::PeerLost { set } => {
+                self.ready_peers = self.ready_peers.saturating_sub(1);
+                tracing::info!(generation = set.generation, "zlink.socket.peer_lost");
+            }
+            // Raw sockets: receivers see the end of a source by its silence, and nobody probes.
+            SocketOutput::Drained(_) | SocketOutput::ProbeDue(_) => {}
+            SocketOutput::Closed => {
+                self.is_closed = true;
+                self.receivers.wake_into(wakes);
+                self.ready_waiters.wake_into(wakes);
+                self.close_waiters.wake_into(wakes);
+                self.call_task(wakes);
+                tracing::info!("zlink.socket.closed");
+            }
+        }
+    }
+
+    /// Takes the entry of an attempt away; whoever runs it sees that.
+    pub(crate) fn end_attempt(&mut self, number: ConnectionNumber, wakes: &mut Wakes) {
+        if let Some(place) = self.attempts.iter().position(|attempt| attempt.number == number) {
+            let attempt = self.attempts.swap_remove(place);
+            attempt.waker.into_iter().for_each(|waker| wakes.push(waker));
+        }
+    }
+
+    fn end_listener(&mut self, listener: ListenerId, wakes: &mut Wakes) {
+        if let Some(place) = self.listeners.iter().position(|entry| entry.id == listener) {
+            let entry = self.listeners.swap_remove(place);
+            entry.waker.into_iter().for_each(|waker| wakes.push(waker));
+        }
+    }
+
+    /// True while the attempt was not abandoned; keeps its waker up to date.
+    pub(crate) fn watch_attempt(&mut self, number: ConnectionNumber, waker: &Waker) -> bool {
+        let entry = self.attempts.iter_mut().find(|attempt| attempt.number == number);
+        entry.map(|attempt| note_waker(&mut attempt.waker, waker)).is_some()
+    }
+
+    /// True while the listener was not stopped; keeps its waker up to date.
+    pub(crate) fn watch_listener(&mut self, listener: ListenerId, waker: &Waker) -> bool {
+        let entry = self.listeners.iter_mut().find(|entry| entry.id == listener);
+        entry.map(|entry| note_waker(&mut entry.waker, waker)).is_some()
+    }
+
+    /// Gives back what only busy sockets need.
+    pub(crate) fn release_buffers(&mut self) {
+        self.settled = Vec::new();
+    }
+}
+
+/// Spreads connection numbers, which this process chose itself.
+#[derive(Default)]
+pub(crate) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+}
+
+/// A fresh seed: std's own per-process random keys.
+pub(crate) fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}

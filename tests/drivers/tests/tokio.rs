@@ -1,0 +1,41 @@
+//! The suite on tokio, with one thread and with several.
+
+use std::future::Future;
+use zlink_driver_tests::{cancel, flow, hostile, lifecycle, order, requests};
+use zlink_driver_tokio::Tokio;
+
+fn one_thread(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test);
+}
+
+fn many_threads(test: impl Future<Output = ()> + Send + 'static) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    runtime.block_on(async { tokio::spawn(test).await.expect("no panic") });
+}
+
+macro_rules! suite {
+    ($($part:ident: $($test:ident)*;)*) => {
+        mod current_thread {
+            use super::*;
+            $($(#[test] fn $test() { one_thread($part::$test::<Tokio>()); })*)*
+        }
+        mod multi_thread {
+            use super::*;
+            $($(#[test] fn $test() { many_threads($part::$test::<Tokio>()); })*)*
+        }
+    };
+}
+
+suite! {
+    order: a_hundred_thousand_in_order every_size_and_shape many_peers_by_name;
+    flow: a_full_queue_ends_at_the_deadline room_admits_the_oldest_waiter a_reservation_never_waits
+        a_busy_sender_starves_nobody;
+    requests: each_request_gets_its_own_answer a_request_ends_at_its_deadline a_dropped_token_answers
+        a_lost_peer_ends_requests a_request_without_peer_was_not_submitted plain_threads_block;
+    lifecycle: a_restarted_server_is_found_again connecting_before_binding close_transmits_what_was_accepted
+        close_is_bounded_by_linger bind_errors unbind_may_keep_peers;
+    cancel: a_dropped_send_was_not_sent a_send_admitted_before_the_drop_is_sent a_dropped_request_frees_its_slot
+        a_dropped_receive_loses_nothing a_dropped_reply_answers;
+    hostile: bad_peers_are_closed_and_good_ones_go_on;
+}
