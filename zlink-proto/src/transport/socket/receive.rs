@@ -236,7 +236,7 @@ impl Socket {
         let mut received = 0;
         while received < max {
             let Some(id) = self.rotation.pop_front() else { break };
-            if !self.rotation.is_empty() && self.receive_one(id, into) {
+            if !self.rotation.is_empty() && self.receive_one(id, &mut put) {
                 received += 1;
                 continue;
             }
@@ -256,14 +256,14 @@ impl Socket {
     }
 
     /// The common case of a turn: one data record of a set that has more of them. False: nothing changed.
-    fn receive_one(&mut self, id: SetId, into: &mut Vec<Received>) -> bool {
+    fn receive_one(&mut self, id: SetId, put: &mut impl FnMut(Received)) -> bool {
         let Some(set) = self.sets.get_mut(id) else { return false };
         if set.phase == Phase::Ended || set.is_behind || set.receive.len() < 2 {
             return false;
         }
         let Some((record, reads_on)) = set.receive.pop_data() else { return false };
         set.has_given = true;
-        into.push(Received { set: id, from: set.routing_id.clone(), record, token: None });
+        put(Received { set: id, from: set.routing_id.clone(), record, token: None });
         self.rotation.push_back(id);
         if reads_on {
             self.wake(id.slot);
