@@ -106,24 +106,23 @@ impl Meter {
             && (self.fits(charge) || (self.records == 0 && self.used.checked_add(charge).is_some()))
     }
 
-    /// The byte test of a whole record (B-07). `is_first_test`: it counts as an attempt (B-48).
+    /// Admits a new record that has room without reaching the limit, so that the state stays open. False: nothing changed.
     #[inline]
-    pub(crate) fn admit_record(&mut self, charge: u64, is_first_test: bool) -> bool {
-        let below = if self.applied == 0 { u64::MAX } else { self.applied };
-        match self.used.checked_add(charge) {
-            // Room without reaching the limit: the state stays open.
-            Some(sum) if sum < below && !self.is_full && !self.is_deferred() => {
-                self.statistics.attempts += u64::from(is_first_test);
-                self.used = sum;
-                self.records += 1;
-                true
-            }
-            Some(_) | None => self.admit_at_the_limit(charge, is_first_test),
+    pub(crate) fn admit_easily(&mut self, charge: u64) -> bool {
+        // Wraps to the largest limit for an unlimited queue.
+        let last = self.applied.wrapping_sub(1);
+        let sum = self.used.saturating_add(charge);
+        if self.is_full || self.is_deferred() || sum >= last {
+            return false;
         }
+        self.statistics.attempts += 1;
+        self.used = sum;
+        self.records += 1;
+        true
     }
 
-    #[cold]
-    fn admit_at_the_limit(&mut self, charge: u64, is_first_test: bool) -> bool {
+    /// The byte test of a whole record (B-07). `is_first_test`: it counts as an attempt (B-48).
+    pub(crate) fn admit_record(&mut self, charge: u64, is_first_test: bool) -> bool {
         self.statistics.attempts += u64::from(is_first_test);
         if !self.has_room(charge) {
             self.statistics.blocked += u64::from(is_first_test);

@@ -247,12 +247,16 @@ impl Operations {
         });
     }
 
-    /// The registered request of this sequence.
-    pub(crate) fn by_sequence(&self, sequence: u64) -> Option<u32> {
+    /// Ends the registration of the request of this sequence that was admitted on `set`.
+    pub(crate) fn take_answered(&mut self, sequence: u64, set: SetId) -> Option<u32> {
         let entries = &self.entries;
-        self.pending
-            .find(self.hasher.hash(sequence), |&slot| entries[slot as usize].sequence == sequence)
-            .copied()
+        let found = self.pending.find_entry(self.hasher.hash(sequence), |&slot| {
+            let entry = &entries[slot as usize];
+            entry.sequence == sequence && entry.place == Place::Pending && entry.set == set
+        });
+        let (slot, _) = found.ok()?.remove();
+        self.release_pending();
+        Some(slot)
     }
 
     /// Ends the registration of `register`.
@@ -261,6 +265,10 @@ impl Operations {
         if let Ok(found) = self.pending.find_entry(self.hasher.hash(sequence), |&other| other == slot) {
             found.remove();
         }
+        self.release_pending();
+    }
+
+    fn release_pending(&mut self) {
         if self.pending.is_empty() && self.pending.capacity() > 256 {
             self.pending = HashTable::new();
         }

@@ -124,6 +124,18 @@ impl ReceiveQueue {
         data.fold((0, 0), |(number, charge), record| (number + 1, charge + record.charge()))
     }
 
+    /// Takes the record at the head with its charge if it is data and no reply comes to the head by that.
+    pub(crate) fn pop_data(&mut self) -> Option<(Record, bool)> {
+        let is_data = self.records.front()?.kind() == Kind::Data;
+        let next = self.records.get(1).map(Record::kind);
+        if !is_data || matches!(next, Some(Kind::Reply | Kind::ErrorReply)) {
+            return None;
+        }
+        let record = self.records.pop_front()?;
+        let reads_on = self.end(record.charge(), 1);
+        Some((record, reads_on))
+    }
+
     /// Removes `count` records from the head; the caller ends their charges with `end`.
     pub(crate) fn drain(&mut self, count: usize) -> impl Iterator<Item = Record> {
         self.records.drain(..count)

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use crate::transport::ReplyToken;
 use crate::transport::deadlines::NONE;
 use crate::transport::lane_set::Phase;
-use crate::transport::operations::{Family, Place};
+use crate::transport::operations::Family;
 use crate::transport::tokens::TokenState;
 use crate::wire::{Fault, Kind, Record, charge};
 
@@ -194,38 +194,37 @@ impl Socket {
         self.token_place_freed();
     }
 
-    /// A place for one more request is free: the peers that wait for it go on in turn (N-60).
+    /// A place is free: peers that wait for one go on in turn (N-60), as many as there are free places. One of them may leave its
+    /// place unused; that is why it is not one peer for each place.
     pub(super) fn token_place_freed(&mut self) {
-        let mut left = self.token_waiters.len();
-        while left > 0 && self.has_token_place() {
-            left -= 1;
+        let max = self.options.reply_tokens_max as usize;
+        let mut places = max.saturating_sub(self.tokens.len());
+        for _ in 0..self.token_waiters.len() {
+            if places == 0 {
+                return;
+            }
             let Some(id) = self.token_waiters.pop_front() else { return };
-            let Some(set) = self.sets.get_mut(id) else { continue };
+            let Some(set) = self.sets.get_mut(id).filter(|set| set.waits_for_token) else { continue };
             if set.tokens.len() + set.errors.len() >= self.options.requests_per_link_max {
                 self.token_waiters.push_back(id);
                 continue;
             }
+            places -= 1;
             set.waits_for_token = false;
             self.announce(id.slot);
-            return;
         }
-    }
-
-    pub(super) fn has_token_place(&self) -> bool {
-        self.tokens.len() < self.options.reply_tokens_max as usize
     }
 
     /// Takes the answer to one of our requests. Unmatched ones are dropped; too many are a fault (N-55, N-58).
     pub(super) fn settle_reply(&mut self, set_slot: u32, record: Record) -> Result<(), Fault> {
         let id = self.sets.at(set_slot).id;
-        let found = self.operations.by_sequence(record.sequence()).filter(|&slot| {
-            let operation = &self.operations[slot];
-            operation.place == Place::Pending && operation.set == id
-        });
-        let Some(slot) = found else {
+        let Some(slot) = self.operations.take_answered(record.sequence(), id) else {
             return self.count_unmatched(set_slot);
         };
-        self.withdraw(slot);
+        let set = self.sets.at_mut(set_slot);
+        set.unanswered -= 1;
+        set.work -= self.operations[slot].charge;
+        self.operations.unlink(&mut set.pending, slot);
         let outcome = match record.kind() {
             Kind::ErrorReply => Outcome::Failed(error_reply(&record)),
             Kind::Reply | Kind::Data | Kind::Request => Outcome::Reply(record),

@@ -1,5 +1,6 @@
 //! Sends and requests: which set they go to, and whether they go at once (N-50 to N-53, N-60a to N-65, N-68).
 
+use super::close::Lifecycle;
 use super::waiting::{Destination, Waiting};
 use super::{Refused, Socket, Submitted, Target};
 use crate::error::{ErrorKind, Failure};
@@ -8,7 +9,7 @@ use crate::message::Outgoing;
 use crate::time::{Timestamp, round_timeout};
 use crate::transport::deadlines::NONE;
 use crate::transport::operations::{Family, Place};
-use crate::wire::{Kind, PARTS_MAX, charge};
+use crate::wire::{Kind, PARTS_MAX, SocketType, charge};
 use core::time::Duration;
 
 /// Size of a record that was checked against the limits of this socket.
@@ -59,6 +60,9 @@ impl Socket {
         clock: impl FnOnce() -> Timestamp,
     ) -> Result<Submitted, Refused> {
         let measured = self.measure(record)?;
+        if self.send_easily(target, record, measured) {
+            return Ok(Submitted::Admitted);
+        }
         let choice = self.choose_for_send(target, measured)?;
         let passes_pause = target_passes_pause(target);
         let mut was_tested = false;
@@ -93,6 +97,9 @@ impl Socket {
     /// `Full` if it would have to wait; the record stays with the caller in every case.
     pub fn try_send<M: Outgoing>(&mut self, target: Target<'_>, record: &mut M) -> Result<(), Refused> {
         let measured = self.measure(record)?;
+        if self.send_easily(target, record, measured) {
+            return Ok(());
+        }
         match self.choose_for_send(target, measured)? {
             Choice::Set(slot) => match self.admit_at_once(slot, measured, target_passes_pause(target)) {
                 Test::Admitted => {
@@ -163,6 +170,42 @@ impl Socket {
         Ok(self.operations.id(slot))
     }
 
+    /// The common case: one peer is meant and nothing at all stands in the way. False: nothing changed.
+    #[inline]
+    fn send_easily<M: Outgoing>(&mut self, target: Target<'_>, record: &M, measured: Measured) -> bool {
+        let slot = match target {
+            Target::Any if self.unfixed.is_empty() => self.selector.only().map(|only| only.slot),
+            Target::Named(name) => self.names.get(name).map(|known| known.ready).filter(|&slot| slot != NONE),
+            Target::Set(set) => self.sets.get(set).map(|set| set.id.slot),
+            Target::Any | Target::Admission(_) => None,
+        };
+        let Some(slot) = slot else { return false };
+        let is_legal = self.is_target_legal(target);
+        let set = self.sets.at_mut(slot);
+        if !is_legal
+            || !set.blockers.is_clear()
+            || !set.has_no_line()
+            || measured.bytes > set.message_max
+            || self.lifecycle != Lifecycle::Open
+            || !set.send.meter.admit_easily(measured.charge)
+        {
+            return false;
+        }
+        if set.send.push(Kind::Data, 0, record, measured.charge) {
+            self.wake(slot);
+        }
+        true
+    }
+
+    #[inline]
+    fn is_target_legal(&self, target: Target<'_>) -> bool {
+        match target {
+            Target::Any => self.socket_type == SocketType::Dealer,
+            Target::Named(_) => self.socket_type == SocketType::Router,
+            Target::Set(_) | Target::Admission(_) => true,
+        }
+    }
+
     /// Registers a request whose record is admitted in the same step (N-53).
     fn begin_request(&mut self, slot: u32, sequence: u64, measured: Measured, timeout: Duration) -> u32 {
         let deadline = self.now.saturating_add(timeout);
@@ -217,7 +260,6 @@ impl Socket {
     }
 
     /// The byte test, and everything that comes before it (B-24).
-    #[inline]
     pub(super) fn admit_at_once(&mut self, slot: u32, measured: Measured, passes_pause: bool) -> Test {
         let set = self.sets.at_mut(slot);
         let is_blocked = set.blockers.hold
