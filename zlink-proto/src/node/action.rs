@@ -133,8 +133,13 @@ fn perform(
                 fill(socket, set, Slot::Probe, Content::LivenessProbe { id });
             }
         }
-        Action::Ack { set, id } => fill(socket, set, Slot::Ack, Content::LivenessAck { id }),
+        Action::Ack { set, id } => {
+            // Probes and acks alone are no reason to be told PAUSED (N-41).
+            socket.discount(set, 1);
+            fill(socket, set, Slot::Ack, Content::LivenessAck { id });
+        }
         Action::Acked { set, id } => {
+            socket.discount(set, 1);
             let acked = socket.acked(set, id)?;
             return acked.was_fence.then_some(Feedback::FenceOver { set });
         }

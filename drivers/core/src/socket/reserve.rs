@@ -124,10 +124,7 @@ impl<R: Runtime> Reservation<'_, R> {
                 zlink_proto::error::ErrorKind::InvalidOperation,
                 "the reservation was used",
             );
-            return Err(TrySendError::Failed(
-                message,
-                self.address.error(failure, Duration::ZERO),
-            ));
+            return Err(TrySendError::Failed(message, self.address.error(failure, Duration::ZERO)));
         };
         let now = self.shared.runtime.now();
         match self.shared.section(|locked| locked.socket.send_reserved(operation, &mut message, now)) {
