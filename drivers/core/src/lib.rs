@@ -13,6 +13,7 @@
 mod alarm;
 mod blocking;
 mod error;
+pub mod host;
 mod net;
 pub mod runtime;
 pub mod socket;

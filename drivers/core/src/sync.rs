@@ -31,6 +31,14 @@ impl Wakes {
         }
     }
 
+    /// Adds what is there.
+    #[inline]
+    pub(crate) fn extend(&mut self, waker: Option<Waker>) {
+        if let Some(waker) = waker {
+            self.push(waker);
+        }
+    }
+
     /// Wakes in the order of collection. Outside every lock.
     #[inline]
     pub(crate) fn wake_all(&mut self) {

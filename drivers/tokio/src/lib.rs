@@ -8,7 +8,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::OnceLock;
-use std::task::{Context, Poll};
+use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,12 +16,38 @@ use tokio::time::{Instant, Sleep};
 use zlink_driver::runtime::{self, Runtime};
 use zlink_proto::time::Timestamp;
 
+pub use zlink_driver::host::{
+    DiagnosticsLevel, HandlerError, HostOptions, HostState, HostStatus, JobQueueProfile, Message,
+    OwnerOverflow, Payload, Reply, ShutdownCounts, ShutdownOutcome, ShutdownReason, ShutdownReport,
+    SocketName, Status,
+};
 pub use zlink_driver::{Error, ErrorKind, Family, Submission, TrySendError};
+
+/// One host.
+pub type Host = zlink_driver::host::Host<Tokio>;
+/// Describes a host.
+pub type HostBuilder = zlink_driver::host::HostBuilder<Tokio>;
+/// A server of a channel.
+pub type Server = zlink_driver::host::Server<Tokio>;
+/// Describes a server.
+pub type ServerBuilder = zlink_driver::host::ServerBuilder<Tokio>;
+/// A client of a channel.
+pub type Client = zlink_driver::host::Client<Tokio>;
+/// Describes a client.
+pub type ClientBuilder = zlink_driver::host::ClientBuilder<Tokio>;
+/// What a handler knows beside its message.
+pub type Context = zlink_driver::host::Context<Tokio>;
+/// A message that came to a handler.
+pub type Incoming = zlink_driver::host::Incoming;
 
 /// Raw sockets.
 pub mod socket {
     use super::Tokio;
-    pub use zlink_driver::socket::{Event, EventKind, Outgoing, Record, RoutingId, SocketOptions};
+
+    pub use zlink_driver::socket::{
+        CloseReport, DuplicatePolicy, EndReason, Event, EventKind, Outgoing, Record, RoutingId, SetId,
+        SocketOptions, SocketStatus,
+    };
 
     /// A DEALER: sends to one of its peers, chosen by weight.
     pub type Dealer = zlink_driver::socket::Dealer<Tokio>;
@@ -93,13 +119,13 @@ pub struct Stream(TcpStream);
 
 impl runtime::Stream for Stream {
     #[inline]
-    fn poll_read_ready(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn poll_read_ready(&mut self, context: &mut TaskContext<'_>) -> Poll<()> {
         // An error shows again when reading.
         self.0.poll_read_ready(context).map(|_| ())
     }
 
     #[inline]
-    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    fn poll_read(&mut self, context: &mut TaskContext<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
         Pin::new(&mut self.0).poll_read(context, &mut buffer).map_ok(|()| buffer.filled().len())
     }
@@ -107,7 +133,7 @@ impl runtime::Stream for Stream {
     #[inline]
     fn poll_write_vectored(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut TaskContext<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match slices {
@@ -117,7 +143,7 @@ impl runtime::Stream for Stream {
         }
     }
 
-    fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(&mut self, context: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(context)
     }
 
@@ -133,7 +159,7 @@ pub struct Listener(TcpListener);
 impl runtime::Listener for Listener {
     type Stream = Stream;
 
-    fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Stream>> {
+    fn poll_accept(&mut self, context: &mut TaskContext<'_>) -> Poll<io::Result<Stream>> {
         self.0.poll_accept(context).map_ok(|(stream, _)| Stream(stream))
     }
 }
@@ -147,7 +173,7 @@ impl runtime::Timer for Timer {
         self.0.as_mut().reset(instant(at));
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, context: &mut TaskContext<'_>) -> Poll<()> {
         self.0.as_mut().poll(context)
     }
 }

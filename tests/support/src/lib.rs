@@ -1,5 +1,6 @@
 //! zlink-testkit: what tests, tools and fuzzing share.
 
 pub mod fuzz;
+pub mod nodes;
 pub mod pair;
 pub mod vectors;

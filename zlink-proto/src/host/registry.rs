@@ -216,6 +216,15 @@ impl Registry {
         None
     }
 
+    /// The apply that is due for one target; its place in the list finds nothing later.
+    pub(super) fn due_for(&mut self, key: SocketKey) -> Option<Apply> {
+        if !self.target(key).is_some_and(|target| self.is_wanting(target)) {
+            return None;
+        }
+        self.targets[key.index()].applying = Some(self.sequence);
+        Some(Apply { socket: key, state: self.current, sequence: self.sequence })
+    }
+
     /// An apply ended. An end that does not belong to a running apply is ignored.
     pub(super) fn applied(&mut self, apply: Apply, is_ok: bool) -> Applied {
         let index = apply.socket.index;

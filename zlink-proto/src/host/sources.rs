@@ -24,6 +24,11 @@ impl<T> Host<T> {
         self.registry.poll_due()
     }
 
+    /// The state to apply to a new socket before anybody else knows it (H-43), if none runs for it.
+    pub fn flow_due_for(&mut self, socket: SocketKey) -> Option<Apply> {
+        self.registry.due_for(socket)
+    }
+
     /// True if `flow_due` may have something.
     pub fn has_flow_due(&self) -> bool {
         self.registry.has_due()

@@ -1,75 +1,117 @@
 //! Records that never reach a handler: admission, update, probe, ack, and what is at fault (S-07, S-31 to S-43).
 
 use super::action::Action;
+use super::desk::PROTOCOL_ERROR;
+use super::observe::{Observations, Observed};
 use super::role::{Role, RoleKind, encode};
-use super::session::SessionState;
-use crate::host::ReplyResult;
-use crate::id::{OperationId, SetId};
-use crate::transport::{Outcome, Received, ReplyToken};
+use super::session::{Session, SessionState};
+use crate::host::{DropReason, ReplyResult};
+use crate::id::SetId;
+use crate::transport::{EndReason, Outcome, Received, ReplyToken};
 use crate::wire::Record;
 use crate::wire::service::{
     Admission, ClientHello, Content, RejectReason, RuntimeState, Scope, Sender, ServerDescriptor,
     ServiceFault, decode,
 };
 
-/// Reason with which a connection closes whose peer does not keep to the protocol (S-07).
-const PROTOCOL_ERROR: &str = "service protocol error";
-
-/// How a record that no handler gets was handled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Handled {
-    /// Internal work, or an answer to a request.
-    Done,
-    /// A one-way record that is well formed but addresses nothing here.
-    NoTarget,
-    /// A one-way record that is malformed.
-    Malformed,
+/// What handling a record led to beside actions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Handled {
+    /// A one-way that ended so.
+    pub(super) dropped: Option<DropReason>,
     /// Peers of the role changed.
-    PeersChanged,
+    pub(super) has_change: bool,
+}
+
+impl Handled {
+    const NOTHING: Self = Self { dropped: None, has_change: false };
+    const CHANGE: Self = Self { dropped: None, has_change: true };
+}
+
+/// What a record is answered with, or dropped for, when no handler gets it.
+#[derive(Clone, Copy, Debug)]
+struct Verdict {
+    result: ReplyResult,
+    dropped: DropReason,
 }
 
 impl Role {
     /// Handles a received record that is not for an owner.
-    pub(super) fn handle_control(&mut self, received: Received) -> Handled {
+    pub(super) fn handle_control(&mut self, received: Received, seen: &mut Observations) -> Handled {
         let Received { set, record, token, .. } = received;
-        let is_admitted = self.sessions.is_admitted(set);
-        match decode(&record, Some(self.peer_sender())) {
-            Err(fault) => self.handle_fault(set, fault, token, is_admitted),
-            Ok(service) => match service.content {
-                Content::Hello(admission) if !is_admitted => self.handle_hello(set, admission, token),
-                Content::LivenessProbe { id } if is_admitted => self.act(Action::Ack { set, id }, token),
-                Content::LivenessAck { id } if is_admitted => self.act(Action::Acked { set, id }, token),
-                Content::Update(Admission::Server(update)) if is_admitted => {
-                    self.handle_update(set, &update, &record)
-                }
-                Content::ChannelSend { .. } if is_admitted => Handled::NoTarget,
-                Content::ChannelRequest { .. } if is_admitted => {
-                    self.answer(token, ReplyResult::TARGET_NOT_FOUND);
-                    Handled::Done
-                }
-                // Everything else does not belong here now (S-31).
-                _ => self.close(set, token),
-            },
+        let Some(session) = self.sessions.get(set) else { return Handled::NOTHING };
+        let is_admitted = match session.state {
+            SessionState::Connected => false,
+            SessionState::Admitted(_) => true,
+            // It is being closed: nothing of it is looked at. Its token ends with it.
+            SessionState::Ending => return Handled::NOTHING,
+        };
+        let service = match decode(&record, Some(self.peer_sender())) {
+            Ok(service) => service,
+            Err(fault) => return self.handle_fault(set, fault, token, is_admitted, seen),
+        };
+        match service.content {
+            Content::Hello(admission) if !is_admitted => self.handle_hello(set, admission, token, seen),
+            Content::LivenessProbe { id } if is_admitted => {
+                self.actions.push(Action::Ack { set, id });
+                Handled::NOTHING
+            }
+            Content::LivenessAck { id } if is_admitted => {
+                self.actions.push(Action::Acked { set, id });
+                Handled::NOTHING
+            }
+            Content::Update(Admission::Server(update)) if is_admitted => {
+                self.handle_update(set, &update, &record, seen)
+            }
+            Content::ChannelSend { .. } | Content::ChannelRequest { .. } if is_admitted => {
+                seen.tell(self.key, set, Observed::NoHandler { is_request: token.is_some() });
+                let verdict =
+                    Verdict { result: ReplyResult::TARGET_NOT_FOUND, dropped: DropReason::NoHandler };
+                self.decline(token, verdict)
+            }
+            // Everything else does not belong here now (S-31).
+            _ => self.close(set, None, seen),
         }
     }
 
-    fn act(&mut self, action: Action, token: Option<ReplyToken>) -> Handled {
-        debug_assert!(token.is_none(), "probes and acks are data");
-        self.actions.push(action);
-        Handled::Done
+    /// A call that no handler can take: nothing is registered, or nothing decodes it (O-84).
+    pub(super) fn handle_unhandled(
+        &mut self,
+        set: SetId,
+        token: Option<ReplyToken>,
+        is_undecodable: bool,
+        seen: &mut Observations,
+    ) -> Handled {
+        let is_request = token.is_some();
+        let (what, result, dropped) = if is_undecodable {
+            let result = ReplyResult::PAYLOAD_DECODE_FAILED;
+            (Observed::Undecodable { is_request }, result, DropReason::DecodeError)
+        } else {
+            let result = ReplyResult::HANDLER_NOT_FOUND;
+            (Observed::NoHandler { is_request }, result, DropReason::NoHandler)
+        };
+        seen.tell(self.key, set, what);
+        self.decline(token, Verdict { result, dropped })
     }
 
-    fn answer(&mut self, token: Option<ReplyToken>, result: ReplyResult) {
-        if let Some(token) = token {
-            self.actions.push(Action::Answer { token, result });
+    /// A requester is told; a one-way is counted.
+    fn decline(&mut self, token: Option<ReplyToken>, verdict: Verdict) -> Handled {
+        let Verdict { result, dropped } = verdict;
+        match token {
+            Some(token) => {
+                self.actions.push(Action::Answer { token, result });
+                Handled::NOTHING
+            }
+            None => Handled { dropped: Some(dropped), has_change: false },
         }
     }
 
-    /// The peer does not keep to the protocol. Its token ends with its set.
-    fn close(&mut self, set: SetId, _token: Option<ReplyToken>) -> Handled {
-        self.protocol_errors = self.protocol_errors.saturating_add(1);
-        self.actions.push(Action::Close { set, reason: PROTOCOL_ERROR });
-        Handled::Done
+    /// The peer does not keep to the protocol (S-07). Tokens end with the set.
+    fn close(&mut self, set: SetId, fault: Option<ServiceFault>, seen: &mut Observations) -> Handled {
+        seen.tell(self.key, set, Observed::ProtocolError { fault });
+        self.sessions.end(set);
+        self.actions.push(Action::End { set, reason: EndReason::Service(PROTOCOL_ERROR) });
+        Handled::CHANGE
     }
 
     fn handle_fault(
@@ -78,43 +120,49 @@ impl Role {
         fault: ServiceFault,
         token: Option<ReplyToken>,
         is_admitted: bool,
+        seen: &mut Observations,
     ) -> Handled {
-        match fault.scope {
-            _ if !is_admitted => self.close(set, token),
-            Scope::Connection => self.close(set, token),
-            Scope::Record | Scope::Envelope if token.is_none() => Handled::Malformed,
-            Scope::Record => {
-                self.answer(token, ReplyResult::PROTOCOL_ERROR);
-                Handled::Done
-            }
-            Scope::Envelope => {
-                self.answer(token, ReplyResult::PAYLOAD_DECODE_FAILED);
-                Handled::Done
-            }
-        }
+        let result = match fault.scope {
+            Scope::Record | Scope::Envelope if !is_admitted => return self.close(set, Some(fault), seen),
+            Scope::Connection => return self.close(set, Some(fault), seen),
+            Scope::Record => ReplyResult::PROTOCOL_ERROR,
+            Scope::Envelope => ReplyResult::PAYLOAD_DECODE_FAILED,
+        };
+        seen.tell(self.key, set, Observed::Malformed { fault, is_request: token.is_some() });
+        self.decline(token, Verdict { result, dropped: DropReason::DecodeError })
     }
 
     /// A client introduces itself (S-32).
-    fn handle_hello(&mut self, set: SetId, admission: Admission<'_>, token: Option<ReplyToken>) -> Handled {
-        let RoleKind::Server(server) = &self.kind else { return self.close(set, token) };
-        let Some(token) = token else { return self.close(set, None) };
+    fn handle_hello(
+        &mut self,
+        set: SetId,
+        admission: Admission<'_>,
+        token: Option<ReplyToken>,
+        seen: &mut Observations,
+    ) -> Handled {
+        let (RoleKind::Server(server), Some(token)) = (&self.kind, token) else {
+            return self.close(set, None, seen);
+        };
         let hello = match admission {
             Admission::Client(hello) => self.judge(&hello, server.state).map(|()| hello),
             Admission::Mesh(_) => Err(RejectReason::TopologyMismatch),
-            Admission::Server(_) => Err(RejectReason::IdentityMismatch),
+            Admission::Server(_) => Err(RejectReason::InvalidDescriptor),
         };
         match hello {
             Ok(hello) => {
                 let record = self.admit(server);
                 let message_bytes_max = u64::from(self.max_message.min(hello.max_message));
-                self.sessions.admit(set, None);
+                self.sessions.admit(set, None, true);
+                self.set_message_limit(set, message_bytes_max);
                 self.actions.push(Action::Admit { set, token, record, message_bytes_max });
-                Handled::PeersChanged
+                Handled::CHANGE
             }
             Err(reason) => {
+                self.tell_rejected(set, reason, seen);
+                self.sessions.end(set);
                 let record = encode(Content::Reject(reason));
                 self.actions.push(Action::Reject { set, token, record });
-                Handled::Done
+                Handled::NOTHING
             }
         }
     }
@@ -131,70 +179,122 @@ impl Role {
         }
     }
 
-    pub(super) fn note_hello(&mut self, set: SetId, operation: OperationId) {
+    fn set_message_limit(&mut self, set: SetId, bytes: u64) {
         if let Some(session) = self.sessions.get_mut(set) {
-            session.state = SessionState::Pending(operation);
+            session.message_bytes_max = bytes;
+        }
+    }
+
+    fn tell_rejected(&self, set: SetId, reason: RejectReason, seen: &mut Observations) {
+        if let Some(session) = self.sessions.get(set) {
+            seen.tell(self.key, set, Observed::Rejected { reason, peer: session.peer.clone() });
         }
     }
 
     /// The answer to our hello, or its end.
-    pub(super) fn handle_answer(&mut self, set: SetId, outcome: Outcome) {
+    pub(super) fn handle_answer(&mut self, set: SetId, outcome: Outcome, seen: &mut Observations) {
+        let Some(session) = self.sessions.get(set) else { return };
+        if !matches!(session.state, SessionState::Connected) {
+            return;
+        }
         let Outcome::Reply(record) = outcome else {
-            // The set ended, or the server answered with an error number: the connection is of no use.
-            self.actions.push(Action::Close { set, reason: "hello not answered" });
+            // The set ended, or the peer answers with an error number: the connection is of no use.
+            self.sessions.end(set);
+            self.actions.push(Action::End { set, reason: EndReason::Service("hello not answered") });
             return;
         };
-        let content = decode(&record, Some(Sender::Server)).map(|service| service.content);
-        match content {
-            Ok(Content::Admit(Admission::Server(descriptor))) if self.is_expected(set, &descriptor) => {
-                let message_bytes_max = u64::from(self.max_message.min(descriptor.max_message));
-                let weight = weight_of(&descriptor);
-                self.sessions.admit(set, Some(kept(&record)));
-                self.actions.push(Action::Enter { set, message_bytes_max, weight });
-            }
-            Ok(Content::Reject(reason)) => {
-                let endpoint = self.sessions.get(set).and_then(|session| session.endpoint);
-                match endpoint {
-                    Some(endpoint) if reason.is_final() => {
-                        self.actions.push(Action::Disconnect { endpoint });
-                    }
-                    Some(_) | None => self.actions.push(Action::Close { set, reason: "rejected" }),
+        match decode(&record, Some(Sender::Server)).map(|service| service.content) {
+            Ok(Content::Admit(Admission::Server(descriptor))) => {
+                match self.judge_server(session, &descriptor) {
+                    Ok(()) => self.enter(set, &descriptor, &record),
+                    Err(reason) => self.leave(set, reason, seen),
                 }
             }
-            Ok(_) | Err(_) => {
-                self.close(set, None);
+            Ok(Content::Admit(Admission::Mesh(_))) => self.leave(set, RejectReason::TopologyMismatch, seen),
+            Ok(Content::Admit(Admission::Client(_))) => {
+                self.leave(set, RejectReason::InvalidDescriptor, seen)
+            }
+            Ok(Content::Reject(reason)) => self.leave(set, reason, seen),
+            Ok(_) => {
+                self.close(set, None, seen);
+            }
+            Err(fault) => {
+                self.close(set, Some(fault), seen);
             }
         }
     }
 
-    /// The server that answers is the one that was asked (S-32).
-    fn is_expected(&self, set: SetId, descriptor: &ServerDescriptor<'_>) -> bool {
-        let is_peer =
-            self.sessions.get(set).is_some_and(|session| session.peer.as_bytes() == descriptor.server);
-        is_peer
-            && descriptor.channel == self.channel
-            && descriptor.security_identity == self.security_identity
+    /// The server that answers must be the one that was asked (S-32).
+    fn judge_server(&self, session: &Session, descriptor: &ServerDescriptor<'_>) -> Result<(), RejectReason> {
+        if descriptor.channel != self.channel {
+            Err(RejectReason::ChannelMismatch)
+        } else if descriptor.server != session.peer.as_bytes() {
+            Err(RejectReason::IdentityMismatch)
+        } else if descriptor.security_identity != self.security_identity {
+            Err(RejectReason::SecurityIdentityMismatch)
+        } else {
+            match descriptor.runtime_state {
+                RuntimeState::Serving | RuntimeState::Draining => Ok(()),
+                RuntimeState::Preparing | RuntimeState::Stopped | RuntimeState::Error => {
+                    Err(RejectReason::RuntimeNotServing)
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, set: SetId, descriptor: &ServerDescriptor<'_>, record: &Record) {
+        let message_bytes_max = u64::from(self.max_message.min(descriptor.max_message));
+        self.sessions.admit(set, Some(kept(record)), is_serving(descriptor));
+        self.set_message_limit(set, message_bytes_max);
+        if let RoleKind::Client(client) = &mut self.kind {
+            client.rejection = None;
+        }
+        self.actions.push(Action::Enter { set, message_bytes_max, weight: weight_of(descriptor) });
+    }
+
+    /// We are rejected, or we reject (S-33). A final reason ends the endpoint.
+    fn leave(&mut self, set: SetId, reason: RejectReason, seen: &mut Observations) {
+        self.tell_rejected(set, reason, seen);
+        let endpoint = self.sessions.get(set).and_then(|session| session.endpoint);
+        self.sessions.end(set);
+        if let RoleKind::Client(client) = &mut self.kind {
+            client.rejection = Some(reason);
+        }
+        self.actions.push(match endpoint {
+            Some(endpoint) if reason.is_final() => Action::Disconnect { endpoint },
+            Some(_) | None => Action::End { set, reason: EndReason::Disconnected },
+        });
     }
 
     /// A server says what changed (S-35).
-    fn handle_update(&mut self, set: SetId, update: &ServerDescriptor<'_>, record: &Record) -> Handled {
+    fn handle_update(
+        &mut self,
+        set: SetId,
+        update: &ServerDescriptor<'_>,
+        record: &Record,
+        seen: &mut Observations,
+    ) -> Handled {
         let Some(SessionState::Admitted(Some(known))) = self.sessions.get(set).map(|session| &session.state)
         else {
-            return self.close(set, None);
+            return self.close(set, None, seen);
         };
         let known = match decode(known, None).map(|service| service.content) {
             Ok(Content::Admit(Admission::Server(known)) | Content::Update(Admission::Server(known))) => known,
-            Ok(_) | Err(_) => return self.close(set, None),
+            Ok(_) | Err(_) => return self.close(set, None, seen),
         };
+        // Equal values have equal bytes: there is one way to write them.
         if *update == known {
-            return Handled::Done;
+            return Handled::NOTHING;
         }
-        if update.descriptor_revision <= known.descriptor_revision || known.check_update(update).is_err() {
-            return self.close(set, None);
+        if update.descriptor_revision <= known.descriptor_revision {
+            return self.close(set, None, seen);
+        }
+        if let Err(fault) = known.check_update(update) {
+            return self.close(set, Some(fault), seen);
         }
         self.actions.push(Action::Weigh { set, weight: weight_of(update) });
-        self.sessions.admit(set, Some(kept(record)));
-        Handled::PeersChanged
+        self.sessions.admit(set, Some(kept(record)), is_serving(update));
+        Handled::CHANGE
     }
 }
 
@@ -205,10 +305,11 @@ fn kept(record: &Record) -> Record {
     copy
 }
 
+fn is_serving(descriptor: &ServerDescriptor<'_>) -> bool {
+    descriptor.runtime_state == RuntimeState::Serving
+}
+
 /// Weight for selection: only serving ones are candidates (S-50).
 fn weight_of(descriptor: &ServerDescriptor<'_>) -> u32 {
-    match descriptor.runtime_state {
-        RuntimeState::Serving => descriptor.weight,
-        RuntimeState::Preparing | RuntimeState::Draining | RuntimeState::Stopped | RuntimeState::Error => 0,
-    }
+    if is_serving(descriptor) { descriptor.weight } else { 0 }
 }

@@ -1,6 +1,7 @@
 //! What a handler gets.
 
-use crate::host::SourceId;
+use super::ReplyId;
+use crate::host::{Running, SourceId};
 use crate::id::RoutingId;
 use crate::transport::ReplyToken;
 use crate::wire::Record;
@@ -12,9 +13,23 @@ use bytes::Bytes;
 pub struct Job {
     pub(super) source: SourceId,
     pub(super) from: RoutingId,
+    pub(super) handler: u32,
     pub(super) record: Record,
     pub(super) layout: ChannelLayout,
     pub(super) token: Option<ReplyToken>,
+}
+
+/// A job whose permit is back: the handler's first instruction comes next (H-74).
+#[derive(Debug)]
+pub struct Started {
+    /// What the handler gets.
+    pub job: Job,
+    /// Accepted number at its owner, from 1.
+    pub number: u64,
+    /// Ends the handler's reservation: `HostSide::next`.
+    pub running: Running,
+    /// The right to answer, for a request: `HostSide::claim_reply`.
+    pub reply: Option<ReplyId>,
 }
 
 impl Job {
@@ -28,19 +43,14 @@ impl Job {
         &self.from
     }
 
+    /// Number of its handler, as it was configured.
+    pub fn handler(&self) -> u32 {
+        self.handler
+    }
+
     /// True if somebody waits for an answer.
     pub fn is_request(&self) -> bool {
         self.layout.is_request
-    }
-
-    /// The right to answer, once (O-60). `None` for a send, or if it was taken.
-    pub fn take_token(&mut self) -> Option<ReplyToken> {
-        self.token.take()
-    }
-
-    /// Sequence of the request; 0 for a send.
-    pub fn sequence(&self) -> u64 {
-        self.record.sequence()
     }
 
     /// The channel's name.

@@ -1,11 +1,11 @@
 //! Admission per lane set (S-30 to S-38).
 //!
 //! ```text
-//!  Connected ─hello sent or received─▶ Pending ─admit─▶ Admitted ─fault, missed probe, loss─▶ (gone)
-//!                                         └─reject, or too late (the socket's clock)─▶ (gone)
+//!  Connected ─hello, admit─▶ Admitted ─fault, missed probe, loss─▶ Ending ─last record taken─▶ (gone)
+//!      └─reject, or 5 s without answer─────────────────────────────▲
 //! ```
 
-use crate::id::{EndpointId, OperationId, RoutingId, SetId};
+use crate::id::{EndpointId, RoutingId, SetId};
 use crate::wire::Record;
 use alloc::vec::Vec;
 
@@ -16,23 +16,41 @@ pub(super) struct Session {
     /// Our endpoint, if we connected.
     pub(super) endpoint: Option<EndpointId>,
     pub(super) state: SessionState,
-    /// The set ended; what it left in its receive queue still comes in (N-24).
-    is_ended: bool,
+    /// The set ended: what it left is still delivered (N-24).
+    is_lost: bool,
+    /// Client: the server says that it is serving (S-38).
+    is_serving: bool,
+    /// Largest record of this set, 0 before admission (S-37).
+    pub(super) message_bytes_max: u64,
+    /// Where the last packet name was found; a hint.
+    pub(super) route: usize,
 }
 
 #[derive(Debug)]
 pub(super) enum SessionState {
-    /// Server: hello is expected. Client: hello is about to be sent.
+    /// Hello or its answer is expected.
     Connected,
-    /// Client: hello was sent under this operation.
-    Pending(OperationId),
     /// Records may flow. Client: what the server last said of itself.
     Admitted(Option<Record>),
+    /// Rejected, or at fault: what is left of it is not looked at.
+    Ending,
 }
 
 impl Session {
+    /// Its records are for applications.
+    #[inline]
     pub(super) const fn is_admitted(&self) -> bool {
         matches!(self.state, SessionState::Admitted(_))
+    }
+
+    /// Admitted, and its connection lives.
+    pub(super) const fn is_live(&self) -> bool {
+        self.is_admitted() && !self.is_lost
+    }
+
+    /// S-38, as far as this side knows.
+    pub(super) const fn is_ready(&self) -> bool {
+        self.is_live() && self.is_serving
     }
 }
 
@@ -40,7 +58,8 @@ impl Session {
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     places: Vec<Option<Session>>,
-    admitted: u32,
+    live: u32,
+    ready: u32,
 }
 
 impl Sessions {
@@ -49,10 +68,18 @@ impl Sessions {
         if self.places.len() <= place {
             self.places.resize_with(place + 1, || None);
         }
-        self.close_place(place);
+        self.take_place(place);
         if let Some(entry) = self.places.get_mut(place) {
-            let state = SessionState::Connected;
-            *entry = Some(Session { set, peer, endpoint, state, is_ended: false });
+            *entry = Some(Session {
+                set,
+                peer,
+                endpoint,
+                state: SessionState::Connected,
+                is_lost: false,
+                is_serving: false,
+                message_bytes_max: 0,
+                route: 0,
+            });
         }
     }
 
@@ -61,60 +88,71 @@ impl Sessions {
         self.places.get(set.slot as usize)?.as_ref().filter(|session| session.set == set)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, set: SetId) -> Option<&mut Session> {
         self.places.get_mut(set.slot as usize)?.as_mut().filter(|session| session.set == set)
     }
 
-    /// True if records of applications may flow on this set.
-    #[inline]
-    pub(super) fn is_admitted(&self, set: SetId) -> bool {
-        self.get(set).is_some_and(Session::is_admitted)
+    /// Changes a session and keeps the counts.
+    fn change<T>(&mut self, set: SetId, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        let session =
+            self.places.get_mut(set.slot as usize)?.as_mut().filter(|session| session.set == set)?;
+        let (was_live, was_ready) = (session.is_live(), session.is_ready());
+        let result = change(session);
+        self.live = self.live + u32::from(session.is_live()) - u32::from(was_live);
+        self.ready = self.ready + u32::from(session.is_ready()) - u32::from(was_ready);
+        Some(result)
     }
 
-    pub(super) fn admit(&mut self, set: SetId, descriptor: Option<Record>) {
-        let Some(session) = self.get_mut(set).filter(|session| !session.is_ended) else { return };
-        let was_admitted = session.is_admitted();
-        session.state = SessionState::Admitted(descriptor);
-        self.admitted += u32::from(!was_admitted);
+    /// Admits a set, or takes what its server says of itself now.
+    pub(super) fn admit(&mut self, set: SetId, descriptor: Option<Record>, is_serving: bool) {
+        self.change(set, |session| {
+            session.state = SessionState::Admitted(descriptor);
+            session.is_serving = is_serving;
+        });
     }
 
-    pub(super) fn close(&mut self, set: SetId) {
-        if self.get(set).is_some() {
-            self.close_place(set.slot as usize);
-        }
-    }
-
-    fn close_place(&mut self, place: usize) {
-        if let Some(session) = self.places.get_mut(place).and_then(Option::take) {
-            self.admitted -= u32::from(session.is_admitted() && !session.is_ended);
-        }
-    }
-
-    /// The set ended. Its records that are still to be taken belong to an admitted peer, if it was one.
+    /// Nothing of this set is looked at any more.
     pub(super) fn end(&mut self, set: SetId) {
-        let Some(session) = self.get_mut(set).filter(|session| !session.is_ended) else { return };
-        session.is_ended = true;
-        let was_admitted = session.is_admitted();
-        self.admitted -= u32::from(was_admitted);
+        self.change(set, |session| session.state = SessionState::Ending);
     }
 
-    /// Sessions of sets that did not end.
+    /// The set ended.
+    pub(super) fn lose(&mut self, set: SetId) {
+        self.change(set, |session| session.is_lost = true);
+    }
+
+    /// Nothing is left of the set.
+    pub(super) fn remove(&mut self, set: SetId) {
+        if self.get(set).is_some() {
+            self.take_place(set.slot as usize);
+        }
+    }
+
+    fn take_place(&mut self, place: usize) {
+        if let Some(session) = self.places.get_mut(place).and_then(Option::take) {
+            self.live -= u32::from(session.is_live());
+            self.ready -= u32::from(session.is_ready());
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Session> {
-        self.places.iter().flatten().filter(|session| !session.is_ended)
+        self.places.iter().flatten()
     }
 
-    pub(super) fn admitted(&self) -> impl Iterator<Item = &Session> {
-        self.iter().filter(|session| session.is_admitted())
+    /// Admitted sessions whose connection lives.
+    pub(super) const fn live_count(&self) -> u32 {
+        self.live
     }
 
-    pub(super) const fn admitted_count(&self) -> u32 {
-        self.admitted
+    /// Those of them whose server is serving.
+    pub(super) const fn ready_count(&self) -> u32 {
+        self.ready
     }
 
-    /// The session whose hello this operation is.
-    pub(super) fn of_hello(&self, operation: OperationId) -> Option<SetId> {
-        let is_it =
-            |session: &&Session| matches!(session.state, SessionState::Pending(own) if own == operation);
-        self.iter().find(is_it).map(|session| session.set)
+    pub(super) fn check_invariants(&self) {
+        let count = |is: fn(&Session) -> bool| self.iter().filter(|session| is(session)).count();
+        assert_eq!(count(Session::is_live), self.live as usize, "live sessions are counted");
+        assert_eq!(count(Session::is_ready), self.ready as usize, "ready sessions are counted");
     }
 }

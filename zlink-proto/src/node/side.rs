@@ -1,34 +1,49 @@
 //! The host's side of the composition: jobs authority, roles, sessions.
 
-use super::Job;
-use super::action::{Action, Batch, Feedback};
-use super::role::{ClientConfig, Role, RoleKind, ServerConfig};
+use super::action::{Action, Batch};
+use super::desk::SocketSide;
+use super::observe::{Observation, Observations};
+use super::replies::Replies;
+use super::role::{Client, ClientConfig, Role, RoleKind, Server, ServerConfig, announced, hello, text8};
+use super::routes::Routes;
+use super::session::Sessions;
+use super::{Job, action};
 use crate::error::{ErrorKind, Failure};
-use crate::host::{Host, HostOptions, OptionsError, OwnerConfig, OwnerId, OwnerKind, SocketKey, SourceId};
+use crate::host::{
+    Host, HostOptions, OptionsError, OwnerConfig, OwnerId, OwnerKind, ReplyResult, SocketKey, SourceId,
+};
 use crate::id::SetId;
 use crate::time::Timestamp;
-use crate::transport::{Settled, SocketOutput};
-use crate::wire::service::RuntimeState;
+use crate::transport::{EndReason, Socket};
+use crate::wire::service::{RejectReason, RuntimeState};
+use crate::wire::{SocketType, WEIGHT_MAX};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
-
-/// What changed for the users of a role. An observation: the state itself can be read at any time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
-    /// A peer was admitted, left, or changed its weight or state.
-    Peers(SocketKey),
-}
 
 /// Everything of a host that is not a socket.
 #[derive(Debug)]
 pub struct HostSide {
-    host: Host<Job>,
+    pub(super) host: Host<Job>,
     /// By place of their socket key.
     roles: Vec<Option<Role>>,
+    pub(super) replies: Replies,
+    pub(super) seen: Observations,
     /// Roles whose peers changed since `poll_change`; each once.
     changed: Vec<SocketKey>,
+    /// Sockets with news; each once.
+    marked: Vec<SocketKey>,
+    /// Last actions of removed roles.
+    farewells: Vec<Batch>,
     /// Set once by a drain that has come so far (M-63).
-    is_ending: bool,
+    pub(super) is_ending: bool,
+}
+
+/// The parts that a turn needs at once.
+pub(super) struct Parts<'a> {
+    pub(super) host: &'a mut Host<Job>,
+    pub(super) role: Option<&'a mut Role>,
+    pub(super) seen: &'a mut Observations,
 }
 
 impl HostSide {
@@ -37,8 +52,16 @@ impl HostSide {
     /// # Errors
     /// Lists every violated option (H-01).
     pub fn new(options: HostOptions, now: Timestamp) -> Result<Self, OptionsError> {
-        let host = Host::new(options, now)?;
-        Ok(Self { host, roles: Vec::new(), changed: Vec::new(), is_ending: false })
+        Ok(Self {
+            host: Host::new(options, now)?,
+            roles: Vec::new(),
+            replies: Replies::default(),
+            seen: Observations::default(),
+            changed: Vec::new(),
+            marked: Vec::new(),
+            farewells: Vec::new(),
+            is_ending: false,
+        })
     }
 
     /// The jobs authority.
@@ -51,11 +74,18 @@ impl HostSide {
         &mut self.host
     }
 
-    /// Adds the server of a channel with its own owner. The socket gets its first flow state by `apply_flows`; bind after it (H-43).
+    /// Adds the server of a channel with its own owner. `socket` is a fresh ROUTER, to be shared and bound after this call: it has its
+    /// first flow state then (H-43).
     ///
     /// # Errors
-    /// `InvalidOperation` for a wrong name or number, `AlreadyExists` if the channel has a server here (H-06), `ShuttingDown`.
-    pub fn add_server(&mut self, config: ServerConfig) -> Result<(SocketKey, OwnerId), Failure> {
+    /// `InvalidOperation` for a wrong name or number or two handlers with one key, `AlreadyExists` if the channel has a server here
+    /// (H-06), `ShuttingDown`.
+    pub fn add_server(
+        &mut self,
+        config: ServerConfig,
+        socket: &mut Socket,
+        now: Timestamp,
+    ) -> Result<(SocketKey, OwnerId, SocketSide), Failure> {
         self.check_role(&config.channel, &config.security_identity)?;
         if self.servers().any(|role| role.channel == config.channel) {
             return Err(refuse(ErrorKind::AlreadyExists, "this channel has a server here already"));
@@ -68,24 +98,60 @@ impl HostSide {
         if self.host.config().validate_owner(&owner).is_err() {
             return Err(refuse(ErrorKind::InvalidOperation, "concurrency is 1 to 65,535"));
         }
-        if config.weight > crate::wire::WEIGHT_MAX {
+        if config.weight > WEIGHT_MAX {
             return Err(refuse(ErrorKind::InvalidOperation, "a weight is 0 to 10,000"));
         }
+        if !(1..=4_096).contains(&config.endpoint.len()) || config.endpoint.contains('\0') {
+            return Err(refuse(ErrorKind::InvalidOperation, "an endpoint is 1 to 4,096 bytes"));
+        }
+        if socket.socket_type() != SocketType::Router {
+            return Err(refuse(ErrorKind::InvalidOperation, "a server stands behind a ROUTER"));
+        }
+        let Some(routes) = Routes::new(config.handlers, config.content_types) else {
+            return Err(refuse(ErrorKind::InvalidOperation, "two handlers with one key"));
+        };
         let owner = self.host.add_owner(owner);
-        let key = self.host.add_socket();
-        self.put(key, Role::server(key, config, owner));
-        Ok((key, owner))
+        let kind = RoleKind::Server(Server {
+            owner,
+            channel_text: text8(&config.channel),
+            routes,
+            routing_id: socket.routing_id().as_bytes().to_vec(),
+            endpoint: config.endpoint,
+            lifecycle_generation: config.lifecycle_generation.clamp(1, i64::MAX as u64),
+            revision: 1,
+            weight: config.weight,
+            state: RuntimeState::Serving,
+        });
+        let max_message = announced(socket.options().max_message_size);
+        let key = self.put(config.channel, config.security_identity, max_message, kind);
+        self.start_socket(key, socket, now);
+        Ok((key, owner, SocketSide::new(None)))
     }
 
-    /// Adds a client of a channel. Its socket has `service_selection` set; connect after the first `apply_flows` (H-43).
+    /// Adds a client of a channel. `socket` is a fresh DEALER with `service_selection`, to be shared and connected after this call: it
+    /// has its first flow state then (H-43).
     ///
     /// # Errors
-    /// As `add_server`.
-    pub fn add_client(&mut self, config: ClientConfig) -> Result<SocketKey, Failure> {
+    /// `InvalidOperation` for a wrong name or another socket, `ShuttingDown`.
+    pub fn add_client(
+        &mut self,
+        config: ClientConfig,
+        socket: &mut Socket,
+        now: Timestamp,
+    ) -> Result<(SocketKey, SocketSide), Failure> {
         self.check_role(&config.channel, &config.security_identity)?;
-        let key = self.host.add_socket();
-        self.put(key, Role::client(key, config));
-        Ok(key)
+        if socket.socket_type() != SocketType::Dealer || !socket.options().service_selection {
+            return Err(refuse(
+                ErrorKind::InvalidOperation,
+                "a client stands behind a DEALER of the service",
+            ));
+        }
+        let max_message = announced(socket.options().max_message_size);
+        let hello = hello(&config, max_message);
+        let kind = RoleKind::Client(Client::default());
+        let key = self.put(config.channel, config.security_identity, max_message, kind);
+        self.start_socket(key, socket, now);
+        Ok((key, SocketSide::new(Some(hello))))
     }
 
     fn check_role(&self, channel: &str, security_identity: &str) -> Result<(), Failure> {
@@ -99,36 +165,64 @@ impl HostSide {
         Ok(())
     }
 
-    fn put(&mut self, key: SocketKey, role: Role) {
+    fn put(
+        &mut self,
+        channel: String,
+        security_identity: String,
+        max_message: u32,
+        kind: RoleKind,
+    ) -> SocketKey {
+        let key = self.host.add_socket();
+        let role = Role {
+            key,
+            channel,
+            security_identity,
+            max_message,
+            kind,
+            sessions: Sessions::default(),
+            actions: Vec::new(),
+        };
         if self.roles.len() <= key.index() {
             self.roles.resize_with(key.index() + 1, || None);
         }
         if let Some(place) = self.roles.get_mut(key.index()) {
             *place = Some(role);
         }
+        key
     }
 
-    /// Removes a role: its sources, its owner, its sessions. Jobs that never ran are pushed to `ended`; requests among them get
-    /// their answer by whoever takes their tokens.
-    pub fn remove_role(&mut self, key: SocketKey, ended: &mut Vec<Job>, now: Timestamp) {
-        let Some(role) =
-            self.roles.get_mut(key.index()).filter(|role| role.as_ref().is_some_and(|r| r.key == key))
-        else {
-            return;
-        };
-        let Some(role) = role.take() else { return };
-        self.host.remove_socket(key, now);
-        if let RoleKind::Server(server) = &role.kind {
-            self.host.close_owner(server.owner, ended, now);
+    /// The first flow state is there before anybody can connect, so no peer ever sees another one (H-43).
+    fn start_socket(&mut self, key: SocketKey, socket: &mut Socket, now: Timestamp) {
+        if let Some(apply) = self.host.flow_due_for(key) {
+            action::tell(socket, &apply, now);
+            self.host.applied(apply, true, now);
         }
     }
 
-    /// Changes the weight of a server at run time (S-45).
+    /// Removes a role: its sources, its owner, its sessions. `run_actions` answers requesters of jobs that never ran with 102/14 and
+    /// closes the socket, which its owner may forget once it is closed.
+    pub fn remove_role(&mut self, key: SocketKey, linger: Duration, now: Timestamp) {
+        let Some(place) = self.roles.get_mut(key.index()) else { return };
+        let Some(mut role) = place.take_if(|role| role.key == key) else { return };
+        self.host.remove_socket(key, now);
+        for session in role.sessions.iter() {
+            self.replies.leave(SourceId { socket: key, set: session.set });
+        }
+        if let RoleKind::Server(server) = &role.kind {
+            let mut ended = Vec::new();
+            self.host.close_owner(server.owner, &mut ended, now);
+            ended.into_iter().for_each(|job| role.refuse(job, ReplyResult::TARGET_NOT_FOUND));
+        }
+        role.actions.push(Action::Close { linger });
+        self.farewells.push((key, role.actions));
+    }
+
+    /// Changes the weight of a server at run time (S-45): `run_actions` tells its clients.
     ///
     /// # Errors
     /// `InvalidOperation` above 10,000; `NotFound` if the key is not that of a server.
     pub fn set_weight(&mut self, key: SocketKey, weight: u32) -> Result<(), Failure> {
-        if weight > crate::wire::WEIGHT_MAX {
+        if weight > WEIGHT_MAX {
             return Err(refuse(ErrorKind::InvalidOperation, "a weight is 0 to 10,000"));
         }
         match self.role_mut(key) {
@@ -138,19 +232,27 @@ impl HostSide {
         Ok(())
     }
 
-    /// Peers of a role that are admitted.
+    /// Peers of a role that are admitted and connected.
     pub fn admitted_peers(&self, key: SocketKey) -> u32 {
-        self.role(key).map_or(0, |role| role.sessions.admitted_count())
+        self.role(key).map_or(0, |role| role.sessions.live_count())
     }
 
-    /// Faults in service records that closed a connection, since the start.
-    pub fn protocol_errors(&self) -> u64 {
-        self.roles.iter().flatten().map(|role| role.protocol_errors).sum()
+    /// Those of them that are serving: for a client, servers that may be candidates (S-38).
+    pub fn ready_peers(&self, key: SocketKey) -> u32 {
+        self.role(key).map_or(0, |role| role.sessions.ready_count())
+    }
+
+    /// Why the last server rejected this client, until one admits it (S-33).
+    pub fn rejection(&self, key: SocketKey) -> Option<RejectReason> {
+        match &self.role(key)?.kind {
+            RoleKind::Client(client) => client.rejection,
+            RoleKind::Server(_) => None,
+        }
     }
 
     /// A role whose peers changed. Call until `None`.
-    pub fn poll_change(&mut self) -> Option<Change> {
-        self.changed.pop().map(Change::Peers)
+    pub fn poll_change(&mut self) -> Option<SocketKey> {
+        self.changed.pop()
     }
 
     pub(super) fn note_change(&mut self, key: SocketKey) {
@@ -159,52 +261,34 @@ impl HostSide {
         }
     }
 
-    /// Takes what a socket says about its peers. Outputs about connections are not for this side and change nothing.
-    pub fn handle_output(&mut self, key: SocketKey, output: SocketOutput, now: Timestamp) {
-        match output {
-            SocketOutput::PeerReady { set, routing_id, endpoint, .. } => {
-                self.host.add_source(SourceId { socket: key, set }, now);
-                let Some(role) = self.role_mut(key) else { return };
-                role.sessions.open(set, routing_id, endpoint);
-                role.actions.push(match role.kind {
-                    RoleKind::Server(_) => Action::Expect { set },
-                    RoleKind::Client => Action::Hello { set, record: role.hello() },
-                });
-            }
-            SocketOutput::PeerLost { set } => {
-                if let Some(role) = self.role_mut(key) {
-                    role.sessions.end(set);
-                }
-                self.note_change(key);
-            }
-            SocketOutput::Drained(set) => {
-                if let Some(role) = self.role_mut(key) {
-                    role.sessions.close(set);
-                }
-                self.host.remove_source(SourceId { socket: key, set }, now);
-            }
-            SocketOutput::ProbeDue(set) => {
-                if let Some(role) = self.role_mut(key) {
-                    role.actions.push(Action::Probe { set });
-                }
-            }
-            SocketOutput::Connect { .. }
-            | SocketOutput::Abandon(_)
-            | SocketOutput::StopListening(_)
-            | SocketOutput::Closed => {}
+    /// An observation. Nobody must read them.
+    pub fn poll_observation(&mut self) -> Option<Observation> {
+        self.seen.take()
+    }
+
+    /// Observations that were lost because nobody read them.
+    pub fn lost_observations(&self) -> u64 {
+        self.seen.lost()
+    }
+
+    /// A socket has news for `run_news`.
+    pub fn mark(&mut self, key: SocketKey) {
+        if !self.marked.contains(&key) {
+            self.marked.push(key);
         }
     }
 
-    /// Takes the result of an operation that no caller waits for. True: it was a hello, and its slot is to be collected.
-    pub fn handle_settled(&mut self, key: SocketKey, settled: Settled) -> bool {
-        let Some(role) = self.role_mut(key) else { return false };
-        let Some(set) = role.sessions.of_hello(settled.operation) else { return false };
-        role.handle_answer(set, settled.outcome);
-        self.note_change(key);
-        true
+    pub(super) fn take_mark(&mut self) -> Option<SocketKey> {
+        self.marked.pop()
     }
 
-    /// Edge from a socket (H-55).
+    /// True if `run_news` has something to do.
+    pub fn has_news(&self) -> bool {
+        !self.marked.is_empty()
+    }
+
+    /// Edge from a socket (H-55). One that comes before its set is known here is not lost: a new source is looked at.
+    #[inline]
     pub fn readable(&mut self, key: SocketKey, set: SetId, now: Timestamp) {
         self.host.readable(SourceId { socket: key, set }, now);
     }
@@ -221,63 +305,45 @@ impl HostSide {
 
     /// The next socket that has something to do.
     pub(super) fn take_actions(&mut self) -> Option<Batch> {
+        if let Some(last) = self.farewells.pop() {
+            return Some(last);
+        }
         let role = self.roles.iter_mut().flatten().find(|role| !role.actions.is_empty())?;
         Some((role.key, core::mem::take(&mut role.actions)))
     }
 
+    /// Keeps the memory of a list that was performed.
+    pub(super) fn give_back(&mut self, key: SocketKey, list: Vec<Action>) {
+        if let Some(role) = self.role_mut(key).filter(|role| role.actions.capacity() == 0) {
+            role.actions = list;
+        }
+    }
+
     /// True if `run_actions` has something to do.
     pub fn has_actions(&self) -> bool {
-        self.roles.iter().flatten().any(|role| !role.actions.is_empty())
+        !self.farewells.is_empty() || self.roles.iter().flatten().any(|role| !role.actions.is_empty())
     }
 
-    pub(super) fn handle_feedback(&mut self, key: SocketKey, feedback: impl Iterator<Item = Feedback>) {
-        for one in feedback {
-            let Some(role) = self.role_mut(key) else { return };
-            match one {
-                Feedback::HelloSent { set, operation } => role.note_hello(set, operation),
-                Feedback::FenceOver { set } | Feedback::NoFence { set } => {
-                    self.host.fence_over(SourceId { socket: key, set });
-                }
-            }
-        }
+    /// True if `step` has something to do.
+    pub fn has_work(&self) -> bool {
+        self.has_news() || self.has_actions() || self.host.needs_turn() || self.host.has_flow_due()
     }
 
-    /// Seals the host and begins to drain (M-61, M-62a): every server says "draining", every admitted peer gets a fence. A later
-    /// call may shorten it. Returns when it ends at the latest.
-    pub fn shutdown(&mut self, within: Duration, now: Timestamp) -> Timestamp {
-        let is_first = !self.host.is_sealed();
-        let deadline = self.host.shutdown(within, now);
-        if is_first {
-            for role in self.roles.iter_mut().flatten() {
-                role.update(None, Some(RuntimeState::Draining));
-                for session in role.sessions.iter() {
-                    let set = session.set;
-                    if session.is_admitted() {
-                        role.actions.push(Action::Fence { set });
-                    } else {
-                        self.host.fence_over(SourceId { socket: role.key, set });
-                    }
-                }
-            }
-        }
-        deadline
-    }
-
-    /// All fences are over and nothing else is left: each set gets its orderly end, once.
-    pub(super) fn end_connections(&mut self, within: Duration) {
-        if core::mem::replace(&mut self.is_ending, true) {
-            return;
-        }
-        for role in self.roles.iter_mut().flatten() {
-            for session in role.sessions.iter() {
-                role.actions.push(Action::Finish { set: session.set, within });
-            }
+    /// Ends the connection of a peer at once (N-21).
+    pub fn end_set(&mut self, key: SocketKey, set: SetId, reason: EndReason) {
+        if let Some(role) = self.role_mut(key) {
+            role.sessions.end(set);
+            role.actions.push(Action::End { set, reason });
         }
     }
 
     /// The sockets of this host.
     pub fn sockets(&self) -> impl Iterator<Item = SocketKey> {
         self.roles.iter().flatten().map(|role| role.key)
+    }
+
+    pub(super) fn roles_mut(&mut self) -> impl Iterator<Item = &mut Role> {
+        self.roles.iter_mut().flatten()
     }
 
     fn servers(&self) -> impl Iterator<Item = &Role> {
@@ -293,22 +359,22 @@ impl HostSide {
         self.roles.get_mut(key.index())?.as_mut().filter(|role| role.key == key)
     }
 
-    /// Both halves, for steps that need them at once.
-    pub(super) fn split(&mut self, key: SocketKey) -> (&mut Host<Job>, Option<&mut Role>) {
+    #[inline]
+    pub(super) fn split(&mut self, key: SocketKey) -> Parts<'_> {
         let role = self.roles.get_mut(key.index()).and_then(Option::as_mut).filter(|role| role.key == key);
-        (&mut self.host, role)
+        Parts { host: &mut self.host, role, seen: &mut self.seen }
     }
 
     /// Panics if a sum or a set does not match. For tests.
     pub fn check_invariants(&self) {
         self.host.check_invariants();
+        self.replies.check_invariants();
         for role in self.roles.iter().flatten() {
-            let counted = role.sessions.admitted().count();
-            assert_eq!(counted, role.sessions.admitted_count() as usize, "admitted sessions are counted");
+            role.sessions.check_invariants();
         }
     }
 }
 
-fn refuse(kind: ErrorKind, reason: &'static str) -> Failure {
+pub(super) const fn refuse(kind: ErrorKind, reason: &'static str) -> Failure {
     Failure::not_submitted(kind, reason)
 }

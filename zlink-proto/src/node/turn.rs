@@ -8,10 +8,11 @@
 //!  H3 attach: admission span for each, control handled, ready again if more came
 //! ```
 
-use super::control::Handled;
+use super::observe::Observed;
 use super::role::RoleKind;
+use super::routes::Disposition;
 use super::{HostSide, Job, Reach};
-use crate::host::{DropReason, HeadInfo, NewJob, ROTATION_RECORDS_PER_LOOK, SourceId, Turn};
+use crate::host::{HeadInfo, NewJob, ROTATION_RECORDS_PER_LOOK, SourceId, Turn};
 use crate::time::Timestamp;
 use crate::transport::{Head, Received};
 use crate::wire::service::{ChannelLayout, ChannelRecord, KnownTexts};
@@ -22,9 +23,15 @@ use alloc::vec::Vec;
 pub struct Scratch {
     heads: Vec<Head>,
     infos: Vec<HeadInfo>,
-    /// Of each head: where things lie, if it is for an owner.
-    layouts: Vec<Option<ChannelLayout>>,
+    /// Of each head: where things lie and where it goes, if it is a well-formed call.
+    calls: Vec<Option<Call>>,
     received: Vec<Received>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    layout: ChannelLayout,
+    to: Disposition,
 }
 
 /// One rotation (H-51): serves sources until its bounds are reached or nothing is left. Returns the turns served. Afterwards
@@ -41,16 +48,17 @@ pub fn serve_turns<R: Reach>(reach: &mut R, scratch: &mut Scratch) -> usize {
 
 fn serve<R: Reach>(reach: &mut R, scratch: &mut Scratch, mut turn: Turn, now: Timestamp) {
     let SourceId { socket: key, set } = turn.source();
-    let Scratch { heads, infos, layouts, received } = scratch;
+    let Scratch { heads, infos, calls, received } = scratch;
     let look = turn.look();
-    reach.socket(key, |socket, _| socket.heads(set, look, heads));
+    reach.socket(key, |socket, _, _| socket.heads(set, look, heads));
     let has_heads = !heads.is_empty();
-    let count = if has_heads { reach.host(|side| side.room(&mut turn, heads, infos, layouts)) } else { 0 };
+    let count = if has_heads { reach.host(|side| side.room(&mut turn, heads, infos, calls)) } else { 0 };
+    // The records are taken by moving them: nobody else holds them then.
     heads.clear();
     let mut more = has_heads;
     if count > 0 {
         let deadline = turn.deadline();
-        let taken = reach.socket(key, |socket, clock| {
+        let taken = reach.socket(key, |socket, _, clock| {
             // The time is looked at after every 16 records at the latest (H-51).
             let mut left = count;
             loop {
@@ -65,7 +73,7 @@ fn serve<R: Reach>(reach: &mut R, scratch: &mut Scratch, mut turn: Turn, now: Ti
         more = taken.unwrap_or(false);
     }
     let end = reach.now();
-    reach.host(|side| side.attach(turn, received, layouts, more, end));
+    reach.host(|side| side.attach(turn, received, calls, more, end));
 }
 
 impl HostSide {
@@ -75,39 +83,44 @@ impl HostSide {
         turn: &mut Turn,
         heads: &[Head],
         infos: &mut Vec<HeadInfo>,
-        layouts: &mut Vec<Option<ChannelLayout>>,
+        calls: &mut Vec<Option<Call>>,
     ) -> usize {
         infos.clear();
-        layouts.clear();
+        calls.clear();
         let SourceId { socket, set } = turn.source();
-        let (host, role) = self.split(socket);
-        let Some(role) = role else { return 0 };
-        let owner = match &role.kind {
-            RoleKind::Server(server) if role.sessions.is_admitted(set) => Some(server.owner),
-            RoleKind::Server(_) | RoleKind::Client => None,
+        let parts = self.split(socket);
+        let Some(role) = parts.role else { return 0 };
+        let session = role.sessions.get_mut(set).filter(|session| session.is_admitted());
+        // What stands behind a hello is looked at once the hello is handled.
+        let heads = if session.is_some() { heads } else { heads.get(..1).unwrap_or_default() };
+        let mut server = match &mut role.kind {
+            RoleKind::Server(server) => session.map(|session| (server, session)),
+            RoleKind::Client(_) => None,
         };
         for head in heads {
-            let found = owner.and_then(|owner| {
-                let known = KnownTexts { channel: &role.channel_text, names: &role.known_names };
+            let call = server.as_mut().and_then(|(server, session)| {
+                let known = KnownTexts {
+                    channel: &server.channel_text,
+                    names: server.routes.known_names(session.route),
+                };
                 let record = ChannelRecord::decode(&head.record, known)?;
-                if *record.channel != *role.channel_text {
+                if *record.channel != *server.channel_text {
                     return None;
                 }
-                if *record.names != *role.known_names {
-                    role.known_names.clear();
-                    role.known_names.extend_from_slice(record.names);
-                }
-                Some((owner, record.layout))
+                let to = server.routes.find(record.names, record.layout.is_request, &mut session.route);
+                Some(Call { layout: record.layout, to })
             });
+            let owner = server.as_ref().map(|(server, _)| server.owner);
+            let job = call.filter(|call| matches!(call.to, Disposition::Handler(_)));
             infos.push(HeadInfo {
-                owner: found.map(|(owner, _)| owner),
-                bytes: found.map_or(0, |(_, layout)| layout.cost()),
+                owner: job.and(owner),
+                bytes: job.map_or(0, |call| call.layout.cost()),
                 charge: head.charge,
-                is_request: found.is_some_and(|(_, layout)| layout.is_request),
+                is_request: job.is_some_and(|call| call.layout.is_request),
             });
-            layouts.push(found.map(|(_, layout)| layout));
+            calls.push(call);
         }
-        host.room(turn, infos)
+        parts.host.room(turn, infos)
     }
 
     /// H3: what was taken goes to its owner or is handled here.
@@ -115,41 +128,54 @@ impl HostSide {
         &mut self,
         mut turn: Turn,
         received: &mut Vec<Received>,
-        layouts: &[Option<ChannelLayout>],
+        calls: &[Option<Call>],
         more: bool,
         now: Timestamp,
     ) {
         let source = turn.source();
         let mut has_change = false;
-        for (index, received) in received.drain(..).enumerate() {
-            let layout = layouts.get(index).copied().flatten();
-            let (host, role) = self.split(source.socket);
-            let Some(role) = role else {
+        let parts = self.split(source.socket);
+        let (host, seen) = (parts.host, parts.seen);
+        let mut role = parts.role;
+        for (received, call) in received.drain(..).zip(calls) {
+            let Some(role) = role.as_deref_mut() else {
                 host.finish_control(&mut turn);
                 continue;
             };
-            match (layout, &role.kind) {
-                (Some(layout), RoleKind::Server(server)) => {
+            let owner = match &role.kind {
+                RoleKind::Server(server)
+                    if role.sessions.get(source.set).is_some_and(|s| s.is_admitted()) =>
+                {
+                    Some(server.owner)
+                }
+                RoleKind::Server(_) | RoleKind::Client(_) => None,
+            };
+            let handled = match (call, owner) {
+                (Some(Call { layout, to: Disposition::Handler(handler) }), Some(owner)) => {
                     let Received { from, record, token, .. } = received;
-                    let payload = Job { source, from, record, layout, token };
+                    let payload = Job { source, from, handler: *handler, record, layout: *layout, token };
                     let (bytes, is_request) = (layout.cost(), layout.is_request);
-                    let job = NewJob { owner: server.owner, bytes, is_request, payload };
+                    let job = NewJob { owner, bytes, is_request, payload };
                     if let Err(refused) = host.attach(&mut turn, job) {
-                        role.refuse(refused.payload, refused.reason.reply());
+                        let reason = refused.reason;
+                        seen.tell(source.socket, source.set, Observed::Refused { reason, is_request });
+                        role.refuse(refused.payload, reason.reply());
                     }
+                    continue;
                 }
-                (_, RoleKind::Server(_) | RoleKind::Client) => {
-                    match role.handle_control(received) {
-                        Handled::Done => {}
-                        Handled::PeersChanged => has_change = true,
-                        Handled::NoTarget => host.count_dropped(DropReason::NoHandler),
-                        Handled::Malformed => host.count_dropped(DropReason::DecodeError),
-                    }
-                    host.finish_control(&mut turn);
+                (Some(Call { to, .. }), Some(_)) => {
+                    let is_undecodable = *to == Disposition::Undecodable;
+                    role.handle_unhandled(source.set, received.token, is_undecodable, seen)
                 }
+                (Some(_) | None, _) => role.handle_control(received, seen),
+            };
+            if let Some(reason) = handled.dropped {
+                host.count_dropped(reason);
             }
+            has_change |= handled.has_change;
+            host.finish_control(&mut turn);
         }
-        self.host_mut().end_turn(turn, more, now);
+        host.end_turn(turn, more, now);
         if has_change {
             self.note_change(source.socket);
         }

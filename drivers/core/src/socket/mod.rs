@@ -66,6 +66,53 @@ impl<R: Runtime> Drop for LastHandle<R> {
     }
 }
 
+/// Gives a socket its own task.
+pub(crate) fn start_socket<R: Runtime>(shared: &Arc<Shared<R>>) {
+    SocketTask::spawn(Arc::clone(shared));
+}
+
+/// Accepts connections from now on.
+pub(crate) fn listen_on<R: Runtime>(shared: &Arc<Shared<R>>, listener: R::Listener, endpoint: String) {
+    tracing::info!(%endpoint, "zlink.socket.listening");
+    let id = shared.section(|locked| {
+        let id = locked.socket.add_listener();
+        locked.listeners.push(ListenerEntry { id, endpoint, waker: None });
+        id
+    });
+    ListenerTask::spawn(Arc::clone(shared), listener, id);
+}
+
+/// Registers an endpoint.
+pub(crate) fn connect_to<R: Runtime>(shared: &Shared<R>, endpoint: &str) -> Result<(), Error> {
+    let now = shared.runtime.now();
+    let parsed = net::parse(endpoint, EndpointUse::Connect)?;
+    shared.section(|locked| {
+        let id = locked
+            .socket
+            .connect(endpoint, now)
+            .map_err(|failure| Error::new(failure, Family::Setup, endpoint, Duration::ZERO))?;
+        // The machine may have given up an endpoint by itself, and uses its number again.
+        locked.endpoints.retain(|(_, known)| *known != id);
+        locked.endpoints.push((parsed, id));
+        Ok(())
+    })
+}
+
+/// Ends an endpoint.
+pub(crate) fn disconnect_from<R: Runtime>(shared: &Shared<R>, endpoint: &str) -> Result<(), Error> {
+    let now = shared.runtime.now();
+    let parsed = net::parse(endpoint, EndpointUse::Connect)?;
+    shared.section(|locked| {
+        let place = locked.endpoints.iter().position(|(known, _)| *known == parsed);
+        let place = place.ok_or_else(|| Error::setup(ErrorKind::NotFound, endpoint, "not connected"))?;
+        let (_, id) = locked.endpoints.swap_remove(place);
+        locked
+            .socket
+            .disconnect(id, now)
+            .map_err(|failure| Error::new(failure, Family::Setup, endpoint, Duration::ZERO))
+    })
+}
+
 impl<R: Runtime> Handle<R> {
     fn new(socket_type: SocketType, options: SocketOptions) -> Result<Self, Error> {
         options.check()?;
@@ -74,7 +121,7 @@ impl<R: Runtime> Handle<R> {
         let socket = Socket::new(socket_type, options.machine, shared::seed())
             .map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
         let shared = Shared::new(runtime, socket, options.net, None);
-        SocketTask::spawn(Arc::clone(&shared));
+        start_socket(&shared);
         Ok(Self { _last: Arc::new(LastHandle(Arc::clone(&shared))), shared })
     }
 
@@ -83,13 +130,7 @@ impl<R: Runtime> Handle<R> {
         let parsed = net::parse(endpoint, EndpointUse::Bind)?;
         let (listener, bound) = net::listen(&shared.runtime, &parsed, &shared.net).await?;
         let name = bound.to_string();
-        let id = shared.section(|locked| {
-            let id = locked.socket.add_listener();
-            locked.listeners.push(ListenerEntry { id, endpoint: name.clone(), waker: None });
-            id
-        });
-        ListenerTask::spawn(Arc::clone(shared), listener, id);
-        tracing::info!(endpoint = %name, "zlink.socket.listening");
+        listen_on(shared, listener, name.clone());
         Ok(name)
     }
 
@@ -100,33 +141,6 @@ impl<R: Runtime> Handle<R> {
             let id = entry.ok_or_else(|| Error::setup(ErrorKind::NotFound, endpoint, "no such listener"))?.id;
             locked.socket.remove_listener(id, keep_peers, now);
             Ok(())
-        })
-    }
-
-    fn connect(&self, endpoint: &str) -> Result<(), Error> {
-        let now = self.shared.runtime.now();
-        let parsed = net::parse(endpoint, EndpointUse::Connect)?;
-        self.shared.section(|locked| {
-            let id = locked
-                .socket
-                .connect(endpoint, now)
-                .map_err(|failure| Error::new(failure, Family::Setup, endpoint, Duration::ZERO))?;
-            locked.endpoints.push((parsed, id));
-            Ok(())
-        })
-    }
-
-    fn disconnect(&self, endpoint: &str) -> Result<(), Error> {
-        let now = self.shared.runtime.now();
-        let parsed = net::parse(endpoint, EndpointUse::Connect)?;
-        self.shared.section(|locked| {
-            let place = locked.endpoints.iter().position(|(known, _)| *known == parsed);
-            let place = place.ok_or_else(|| Error::setup(ErrorKind::NotFound, endpoint, "not connected"))?;
-            let (_, id) = locked.endpoints.swap_remove(place);
-            locked
-                .socket
-                .disconnect(id, now)
-                .map_err(|failure| Error::new(failure, Family::Setup, endpoint, Duration::ZERO))
         })
     }
 
@@ -206,7 +220,7 @@ macro_rules! common {
             /// # Errors
             /// `InvalidOperation` for an address that is not legal, `AlreadyExists` if it is connected already.
             pub fn connect(&self, endpoint: &str) -> Result<(), Error> {
-                self.handle.connect(endpoint)
+                connect_to(&self.handle.shared, endpoint)
             }
 
             /// Ends an endpoint and its peer.
@@ -214,7 +228,7 @@ macro_rules! common {
             /// # Errors
             /// `NotFound`: not connected.
             pub fn disconnect(&self, endpoint: &str) -> Result<(), Error> {
-                self.handle.disconnect(endpoint)
+                disconnect_from(&self.handle.shared, endpoint)
             }
 
             /// Waits for at least one ready peer.

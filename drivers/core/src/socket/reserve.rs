@@ -1,6 +1,6 @@
 //! Room that is booked before the message exists (O-35).
 
-use super::call::{Address, Wait};
+use super::call::{Address, Raw, Submit, Wait};
 use super::shared::Shared;
 use crate::error::{Error, TrySendError};
 use crate::runtime::Runtime;
@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use zlink_proto::error::{ErrorKind, Failure};
 use zlink_proto::id::OperationId;
 use zlink_proto::message::Outgoing;
 use zlink_proto::time::Timestamp;
@@ -45,6 +46,7 @@ impl<'a, R: Runtime> Reserve<'a, R> {
             since
         };
         let reservation = shared.section(|locked| {
+            locked.check_sealed()?;
             let reservation = locked.socket.reserve(target, bytes, None, clock)?;
             if !reservation.is_granted {
                 locked.slots.register(reservation.operation, context.waker());
@@ -118,24 +120,31 @@ impl<R: Runtime> Reservation<'_, R> {
     /// # Errors
     /// Gives the message back: `Full` if the extra room is not there (the reservation is still good), `Failed` with
     /// `Unavailable` if the reservation had ended.
-    pub fn send<M: Outgoing>(&mut self, mut message: M) -> Result<(), TrySendError<M>> {
+    pub fn send<M: Outgoing>(&mut self, message: M) -> Result<(), TrySendError<M>> {
+        let mut message = Raw(message);
+        match self.submit(&mut message) {
+            Ok(()) => Ok(()),
+            Err(None) => Err(TrySendError::Full(message.0)),
+            Err(Some(error)) => Err(TrySendError::Failed(message.0, error)),
+        }
+    }
+
+    /// None: there is no room for the rest.
+    pub(crate) fn submit<S: Submit>(&mut self, message: &mut S) -> Result<(), Option<Error>> {
         let Some(operation) = self.operation else {
-            let failure = zlink_proto::error::Failure::not_submitted(
-                zlink_proto::error::ErrorKind::InvalidOperation,
-                "the reservation was used",
-            );
-            return Err(TrySendError::Failed(message, self.address.error(failure, Duration::ZERO)));
+            let failure = Failure::not_submitted(ErrorKind::InvalidOperation, "the reservation was used");
+            return Err(Some(self.address.error(failure, Duration::ZERO)));
         };
         let now = self.shared.runtime.now();
-        match self.shared.section(|locked| locked.socket.send_reserved(operation, &mut message, now)) {
+        let sent =
+            self.shared.section(|locked| locked.socket.send_reserved(operation, &mut message.record(), now));
+        match sent {
             Ok(()) => {
                 self.operation = None;
                 Ok(())
             }
-            Err(Refused::Full) => Err(TrySendError::Full(message)),
-            Err(Refused::Failed(failure)) => {
-                Err(TrySendError::Failed(message, self.address.error(failure, Duration::ZERO)))
-            }
+            Err(Refused::Full) => Err(None),
+            Err(Refused::Failed(failure)) => Err(Some(self.address.error(failure, Duration::ZERO))),
         }
     }
 }

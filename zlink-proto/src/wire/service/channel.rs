@@ -137,7 +137,7 @@ impl ChannelLayout {
 }
 
 /// Packet name and content type of what `names` holds.
-pub(crate) fn split_names(names: &[u8]) -> (&str, &str) {
+pub fn split_names(names: &[u8]) -> (&str, &str) {
     let Some((&length, rest)) = names.split_first() else { return ("", "") };
     let Some((packet, content)) = rest.split_at_checked(usize::from(length)) else { return ("", "") };
     (as_text(packet), content.get(1..).map_or("", as_text))

@@ -30,7 +30,7 @@ pub use admission::{
     Admission, Channels, ClientHello, MeshDescriptor, MeshExtension, Names, RejectReason, RuntimeState,
     ServerDescriptor, WEIGHT_MAX,
 };
-pub use channel::{ChannelLayout, ChannelRecord, KnownTexts};
+pub use channel::{ChannelLayout, ChannelRecord, KnownTexts, split_names};
 pub use command::{CAPABILITY, Command, HEAD_BYTES, MAGIC, MAJOR, Sender};
 pub use envelope::{
     CONTENT_JSON, CONTENT_OCTETS, Envelope, MULTIPART_CONTENT, MULTIPART_PACKET, Multipart, PAYLOAD_BYTES_MAX,
@@ -38,7 +38,7 @@ pub use envelope::{
 pub use fanout::{BEACON_BODY, BEACON_TOPIC, Event, Fanout, is_reserved_topic};
 pub use fault::{FaultClass, Scope, ServiceFault};
 pub use metadata::{METADATA_BYTES_MAX, Metadata, encode_metadata};
-pub use outgoing::{ChannelRequest, ChannelSend, Prefix, ReplyRecord};
+pub use outgoing::{ChannelRequest, ChannelSend, Prefix, ReplyRecord, encode_liveness};
 pub use record::{Content, ServiceRecord, decode};
-pub use reply::{ReplyHead, is_legal_pair};
+pub use reply::{ReplyHead, is_legal_pair, is_reply_to};
 pub use send_ready::SendReady;

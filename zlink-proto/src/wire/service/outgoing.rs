@@ -176,6 +176,16 @@ impl Outgoing for ChannelRequest<'_> {
     }
 }
 
+/// Part 0 of a probe or an ack.
+pub fn encode_liveness(command: Command, id: u64) -> [u8; CALL_BYTES] {
+    debug_assert!(matches!(command, Command::LivenessProbe | Command::LivenessAck), "commands 5 and 6");
+    let mut bytes = [0; CALL_BYTES];
+    for (to, from) in bytes.iter_mut().zip(head_bytes(command, 0).into_iter().chain(id.to_be_bytes())) {
+        *to = from;
+    }
+    bytes
+}
+
 /// A record of command 20.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplyRecord<'a> {

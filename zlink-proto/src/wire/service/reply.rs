@@ -1,7 +1,9 @@
 //! The head of a reply and its legal pairs (S-24, O-83).
 
+use super::command::{Command, head_bytes};
 use super::fault::ServiceFault;
 use super::reader::{Read, Reader};
+use crate::wire::{Kind, Record};
 
 /// Body of command 20.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -41,6 +43,20 @@ pub const fn is_legal_pair(result: u32, code: u32) -> bool {
         3 | 4 | 7 | 21 | 33 | 34 => result == 107,
         _ => false,
     }
+}
+
+/// True if the frame's sequence and the head of part 0 say that this is a reply to the request of that sequence: a quick look.
+/// `false` means that [`decode`](super::decode) has to say what is wrong, if anything.
+#[inline]
+pub fn is_reply_to(record: &Record) -> bool {
+    let Some(&[a, b, major, command, flags, ref rest @ ..]) =
+        record.part(0).and_then(|part| part.first_chunk::<13>())
+    else {
+        return false;
+    };
+    [a, b, major, command, flags] == head_bytes(Command::Reply, 0)
+        && record.kind() == Kind::Reply
+        && *rest == record.sequence().to_be_bytes()
 }
 
 #[cfg(test)]
