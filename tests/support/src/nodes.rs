@@ -309,6 +309,24 @@ impl World {
         self.send_as_server(pair, record.to_parts());
     }
 
+    /// Nothing waits for a handler of this host.
+    pub fn start_is_idle(&mut self, host: HostId) -> bool {
+        !self.node(host).host().host().has_ready()
+    }
+
+    /// Ends a running job and then everything that comes after it. Gives the payloads of what came after.
+    pub fn end_all(&mut self, host: HostId, started: Started) -> Vec<Bytes> {
+        let mut seen = Vec::new();
+        let mut next = self.end(host, started);
+        while let Some(job) = next {
+            let payload = job.job.payload();
+            next = if job.reply.is_some() { self.answer(host, job, &payload) } else { self.end(host, job) };
+            seen.push(payload);
+        }
+        seen.extend(self.run_jobs(host));
+        seen
+    }
+
     /// Runs every job that there is, in order; requests are answered with their payload. Gives the payloads.
     pub fn run_jobs(&mut self, host: HostId) -> Vec<Bytes> {
         let mut seen = Vec::new();
