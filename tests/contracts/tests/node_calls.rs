@@ -3,11 +3,11 @@
 use std::time::Duration;
 use zlink_proto::error::ErrorKind;
 use zlink_proto::host::HostOptions;
+use zlink_proto::host::SocketKey;
 use zlink_proto::message::Body;
 use zlink_proto::transport::{Refused, SocketOptions, Submitted};
 use zlink_proto::wire::Flow;
 use zlink_testkit::nodes::{HostId, Pair, World, jobs, named, prefix, server_config};
-use zlink_proto::host::SocketKey;
 
 /// Sets the receive flow state of a socket without its host.
 fn set_flow(world: &mut World, host: HostId, key: SocketKey, state: Flow, serial: u64) {
@@ -61,7 +61,11 @@ fn t127_replies_to_a_paused_client_end_by_their_deadline_or_pass_by_option() {
         set_flow(&mut world, pair.client_host, pair.client, Flow::Running, 1_001);
         let expected = if passes { "nested" } else { "DeadlineExceeded Unknown" };
         for request in requests {
-            assert_eq!(world.result(pair.client_host, request).as_deref(), Some(expected), "passes: {passes}");
+            assert_eq!(
+                world.result(pair.client_host, request).as_deref(),
+                Some(expected),
+                "passes: {passes}"
+            );
         }
         assert_eq!(world.node(pair.server_host).host().open_replies(), 0);
         assert_eq!(world.socket_status(pair.server_host, pair.server).reply_tokens, 0);
@@ -81,7 +85,10 @@ fn t53_a_request_ends_at_its_deadline_and_the_remote_handler_runs_on() {
     world.run_for(Duration::from_millis(1));
     assert_eq!(world.result(pair.client_host, request).as_deref(), Some("DeadlineExceeded Unknown"));
     let id = job.reply.expect("a request");
-    assert!(!world.node(pair.server_host).host().is_requester_gone(id), "the deadline travels nowhere (O-15)");
+    assert!(
+        !world.node(pair.server_host).host().is_requester_gone(id),
+        "the deadline travels nowhere (O-15)"
+    );
     world.answer(pair.server_host, job, b"late");
     assert_eq!(world.socket_status(pair.client_host, pair.client).counts.late_replies, 1);
 }
@@ -149,7 +156,11 @@ fn t116_the_smaller_maximum_counts_on_both_ways() {
     let large = vec![1; 1_000 - 21 - 9 - 23 + 1];
     let refused = world.node(pair.server_host).reply(&job, Body::Borrowed(&large));
     assert_eq!(refused.map_err(|failure| failure.kind), Err(ErrorKind::InvalidOperation));
-    assert_eq!(world.node(pair.server_host).reply(&job, Body::Borrowed(&large[1..])), Ok(()), "the right stayed");
+    assert_eq!(
+        world.node(pair.server_host).reply(&job, Body::Borrowed(&large[1..])),
+        Ok(()),
+        "the right stayed"
+    );
     world.run();
     assert!(world.result(pair.client_host, request).is_some_and(|text| text.len() == large.len() - 1));
     world.end(pair.server_host, job);
@@ -198,7 +209,11 @@ fn t120_calls_while_the_only_server_is_away() {
     world.run_for(Duration::from_millis(3_999));
     assert_eq!(world.result(pair.client_host, long), None);
     world.run_for(Duration::from_millis(1));
-    assert_eq!(world.result(pair.client_host, long).as_deref(), Some("DeadlineExceeded NotSubmitted"), "a tie");
+    assert_eq!(
+        world.result(pair.client_host, long).as_deref(),
+        Some("DeadlineExceeded NotSubmitted"),
+        "a tie"
+    );
     assert_eq!(world.result(pair.client_host, request).as_deref(), Some("NotFound NotSubmitted"));
     world.relisten(pair.server_host, "tcp://server:1", pair.server);
     world.run_for(Duration::from_secs(5));
@@ -221,7 +236,13 @@ fn weighted() -> (World, [HostId; 2], [SocketKey; 2], HostId, SocketKey) {
     (world, hosts, [keys[0], keys[1]], client_host, client)
 }
 
-fn calls(world: &mut World, hosts: [HostId; 2], client_host: HostId, client: SocketKey, count: usize) -> String {
+fn calls(
+    world: &mut World,
+    hosts: [HostId; 2],
+    client_host: HostId,
+    client: SocketKey,
+    count: usize,
+) -> String {
     let mut winners = String::new();
     for _ in 0..count {
         world.post(client_host, client, b"x");
@@ -243,7 +264,11 @@ fn t93_servers_are_selected_by_weight_and_a_paused_one_keeps_its_place() {
     set_flow(&mut world, hosts[1], keys[1], Flow::Paused, 1_000);
     assert_eq!(calls(&mut world, hosts, client_host, client, 2), "aa", "the paused one is left out");
     set_flow(&mut world, hosts[1], keys[1], Flow::Running, 1_001);
-    assert_eq!(calls(&mut world, hosts, client_host, client, 2), "ab", "its accumulator stayed: a tie, then b");
+    assert_eq!(
+        calls(&mut world, hosts, client_host, client, 2),
+        "ab",
+        "its accumulator stayed: a tie, then b"
+    );
 }
 
 #[test]
@@ -298,7 +323,11 @@ fn t32_a_new_server_of_a_paused_host_is_never_seen_running() {
     let client = world.node(late).add_client(config, named("late")).expect("legal");
     world.node(late).connect(client, "tcp://second:1").expect("legal");
     world.run();
-    assert_eq!(world.socket_status(late, client).flow.paused_peers, 1, "PAUSED is the first that it hears (N-42)");
+    assert_eq!(
+        world.socket_status(late, client).flow.paused_peers,
+        1,
+        "PAUSED is the first that it hears (N-42)"
+    );
     world.end_all(pair.server_host, running);
     assert_eq!(world.socket_status(late, client).flow.paused_peers, 0);
     assert_eq!(world.peers(late, client), 1);

@@ -34,7 +34,11 @@ fn t29_malformed_records_harm_nobody_else() {
     let (mut world, pair) = World::pair(8);
     let bad = request_part(NEXT);
     let request = world.request_parts(pair.client_host, pair.client, &[&bad, b"\x02"]);
-    assert_eq!(world.result(pair.client_host, request).as_deref(), Some("ProtocolError 104/12"), "its envelope");
+    assert_eq!(
+        world.result(pair.client_host, request).as_deref(),
+        Some("ProtocolError 104/12"),
+        "its envelope"
+    );
     let mut bad = request_part(NEXT + 1);
     bad.push(0);
     let request = world.request_parts(pair.client_host, pair.client, &[&bad, ENVELOPE]);
@@ -85,7 +89,11 @@ fn t91_replies_that_break_the_protocol_close_the_connection() {
         let request = world.request(pair.client_host, pair.client, b"ask", 30);
         let job = world.must_start(pair.server_host);
         world.reply_parts(pair.server_host, job, |sequence| vec![make(sequence).into()]);
-        assert_eq!(world.result(pair.client_host, request).as_deref(), Some("ProtocolError Unknown"), "{name}");
+        assert_eq!(
+            world.result(pair.client_host, request).as_deref(),
+            Some("ProtocolError Unknown"),
+            "{name}"
+        );
         assert_eq!(world.peers(pair.client_host, pair.client), 0, "{name}");
     }
 }
@@ -130,7 +138,9 @@ fn t91_a_server_that_sends_a_call_is_closed_by_its_client() {
     let (mut world, pair) = World::pair(8);
     world.send_as_server(pair, vec![Bytes::from_static(SEND), Bytes::from_static(ENVELOPE)]);
     match world.hosts[pair.client_host].observed.as_slice() {
-        [Observed::ProtocolError { fault: Some(fault) }] => assert_eq!(fault.class, FaultClass::WrongDirection),
+        [Observed::ProtocolError { fault: Some(fault) }] => {
+            assert_eq!(fault.class, FaultClass::WrongDirection)
+        }
         seen => panic!("{seen:?}"),
     }
     assert_eq!(world.peers(pair.client_host, pair.client), 0);
@@ -251,7 +261,9 @@ fn s41_an_ack_of_a_probe_that_nobody_sent_is_ignored() {
 #[test]
 fn s07_nothing_behind_a_fault_is_looked_at() {
     let (mut world, pair) = World::pair(8);
-    for parts in [vec![Bytes::from_static(b"x")], vec![Bytes::from_static(SEND), Bytes::from_static(ENVELOPE)]] {
+    for parts in
+        [vec![Bytes::from_static(b"x")], vec![Bytes::from_static(SEND), Bytes::from_static(ENVELOPE)]]
+    {
         world.node(pair.client_host).with_socket(pair.client, |socket, now| {
             let mut parts = parts;
             socket.send(Target::Any, &mut parts, None, || now).expect("accepted")

@@ -7,11 +7,8 @@ use zlink_testkit::nodes::{CHANNEL, Pair, World, jobs, named, server_config};
 
 /// A server whose owner takes `items`.
 fn small_owner(items: u64, overflow: OwnerOverflow) -> (World, Pair) {
-    let options = HostOptions {
-        owner_application_items_max: Some(items),
-        owner_overflow: overflow,
-        ..jobs(100)
-    };
+    let options =
+        HostOptions { owner_application_items_max: Some(items), owner_overflow: overflow, ..jobs(100) };
     World::pair_with(options, server_config("tcp://server:1"), named("server"), named("client"))
 }
 
@@ -54,7 +51,11 @@ fn t46_a_one_way_for_a_full_owner_stays_with_the_transport_and_runs_later() {
     post(&mut world, pair, 3);
     let status = world.status(pair.server_host);
     assert_eq!((status.owners.parked_sources, status.owners.items), (1, 2));
-    assert_eq!((status.job_queue.reserved, status.job_queue.queued), (0, 1), "the parked one holds no permit");
+    assert_eq!(
+        (status.job_queue.reserved, status.job_queue.queued),
+        (0, 1),
+        "the parked one holds no permit"
+    );
     let receive = world.socket_status(pair.server_host, pair.server).peers[0].receive.records;
     assert_eq!(receive, 2, "nothing is lost");
     let seen = world.end_all(pair.server_host, running);
@@ -98,8 +99,7 @@ fn t75_a_stuck_owner_holds_up_its_own_connection_only() {
     let status = world.status(host);
     assert_eq!((status.owners.items, status.owners.parked_sources), (10, 1), "never more than its limit");
     let y = zlink_proto::wire::service::Prefix::new("y", "P", "application/json").expect("legal");
-    let sent =
-        world.node(client_host).send(second, &y, zlink_proto::message::Body::Borrowed(b"for y"), None);
+    let sent = world.node(client_host).send(second, &y, zlink_proto::message::Body::Borrowed(b"for y"), None);
     assert_eq!(sent, Ok(Submitted::Admitted));
     world.run();
     assert_eq!(world.run_jobs(host), ["for y"], "another owner goes on");
@@ -155,8 +155,12 @@ fn o84_what_no_handler_takes_is_answered_by_its_cause() {
     let request = world.request(pair.client_host, pair.client, b"r", 30);
     assert_eq!(world.result(pair.client_host, request).as_deref(), Some("NotFound 102/9"), "no handler");
     let strange = zlink_proto::wire::service::Prefix::new(CHANNEL, "P", "text/strange").expect("legal");
-    let sent =
-        world.node(pair.client_host).send(pair.client, &strange, zlink_proto::message::Body::Borrowed(b"x"), None);
+    let sent = world.node(pair.client_host).send(
+        pair.client,
+        &strange,
+        zlink_proto::message::Body::Borrowed(b"x"),
+        None,
+    );
     assert_eq!(sent, Ok(Submitted::Admitted));
     world.run();
     let dropped = world.status(pair.server_host).dropped;

@@ -180,7 +180,11 @@ fn s31_a_peer_that_says_nothing_is_closed_after_the_handshake_limit() {
     // The router has set PAUSED, and it reaches the connector with the first record.
     net.post(dealer, b"hello");
     net.run_to(start + 60_000);
-    assert_eq!((net.ready_sets(router).len(), net.ready_sets(dealer).len()), (1, 1), "both clocks stand still");
+    assert_eq!(
+        (net.ready_sets(router).len(), net.ready_sets(dealer).len()),
+        (1, 1),
+        "both clocks stand still"
+    );
     let now = net.now;
     net.socket(router).set_flow(Flow::Running, 2, now);
     assert_eq!(net.receive(router, 9).len(), 1);

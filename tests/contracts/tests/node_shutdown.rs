@@ -44,7 +44,11 @@ fn t89_behind_the_fence_requests_are_told_and_one_ways_observed() {
     assert_eq!(world.status(pair.server_host).dropped.shutdown, 1);
     assert!(world.hosts[pair.server_host].report.is_none(), "a handler runs");
     assert!(world.answer(pair.server_host, running, b"done").is_none());
-    assert_eq!(world.result(pair.client_host, pending).as_deref(), Some("done"), "the handler's reply was sent");
+    assert_eq!(
+        world.result(pair.client_host, pending).as_deref(),
+        Some("done"),
+        "the handler's reply was sent"
+    );
     world.run_for(3 * SECOND);
     let report = world.hosts[pair.server_host].report.expect("nothing is left");
     assert_eq!((report.outcome, report.reason), (ShutdownOutcome::Stopped, ShutdownReason::None));
@@ -64,7 +68,10 @@ fn t89_a_second_call_may_only_shorten() {
     assert!(world.hosts[pair.server_host].report.is_none());
     world.run_to(start.saturating_add(SECOND));
     let report = world.hosts[pair.server_host].report.expect("its deadline is over");
-    assert_eq!((report.outcome, report.reason), (ShutdownOutcome::ForceStopped, ShutdownReason::DeadlineExceeded));
+    assert_eq!(
+        (report.outcome, report.reason),
+        (ShutdownOutcome::ForceStopped, ShutdownReason::DeadlineExceeded)
+    );
     assert_eq!((report.duration, report.counts.handlers_running), (SECOND, 1));
     assert!(world.end(pair.server_host, running).is_none(), "its end finds nothing");
     assert!(world.start(pair.server_host).is_none());
@@ -140,7 +147,8 @@ fn t121_everything_that_a_client_had_accepted_is_handled() {
         }
         world.run_for(Duration::from_millis(10));
     }
-    let sent = waiting.iter().filter(|&&one| world.result(client_host, one).as_deref() == Some("sent")).count();
+    let sent =
+        waiting.iter().filter(|&&one| world.result(client_host, one).as_deref() == Some("sent")).count();
     assert_eq!(handled[0] + handled[1], accepted + sent, "all that was accepted was handled: {handled:?}");
     let report = world.hosts[hosts[0]].report.expect("it ends by itself");
     assert_eq!(report.outcome, ShutdownOutcome::Stopped, "{report}");
@@ -174,7 +182,9 @@ fn t124_a_drained_connection_ends_after_its_last_record() {
     world.answer(pair.server_host, running, b"answer");
     world.run_for(2 * SECOND);
     assert_eq!(world.result(pair.client_host, request).as_deref(), Some("answer"));
-    assert!(world.hosts[pair.server_host].report.is_some_and(|report| report.outcome == ShutdownOutcome::Stopped));
+    assert!(
+        world.hosts[pair.server_host].report.is_some_and(|report| report.outcome == ShutdownOutcome::Stopped)
+    );
 }
 
 #[test]

@@ -12,8 +12,8 @@ use zlink_proto::node::{
 };
 use zlink_proto::time::Timestamp;
 use zlink_proto::transport::{
-    Connection, ConnectionIo, Outcome, Refused, Settled, SocketOptions, SocketOutput, SocketStatus, Submitted,
-    Target,
+    Connection, ConnectionIo, Outcome, Refused, Settled, SocketOptions, SocketOutput, SocketStatus,
+    Submitted, Target,
 };
 use zlink_proto::wire::service::{Admission, CONTENT_JSON, Content, Prefix, ServerDescriptor, ServiceRecord};
 
@@ -191,9 +191,9 @@ impl World {
     /// Any parts as a one-way record of a client, which a peer that keeps to the rules would not send.
     pub fn send_parts(&mut self, host: HostId, key: SocketKey, parts: &[&[u8]]) {
         let mut parts: Vec<Bytes> = parts.iter().map(|part| Bytes::copy_from_slice(part)).collect();
-        let sent = self.node(host).with_socket(key, |socket, now| {
-            socket.send(Target::Any, &mut parts, None, || now)
-        });
+        let sent = self
+            .node(host)
+            .with_socket(key, |socket, now| socket.send(Target::Any, &mut parts, None, || now));
         assert_eq!(sent, Some(Ok(Submitted::Admitted)));
         self.run();
     }
@@ -201,9 +201,9 @@ impl World {
     /// Any parts as a request of a client.
     pub fn request_parts(&mut self, host: HostId, key: SocketKey, parts: &[&[u8]]) -> OperationId {
         let mut parts: Vec<Bytes> = parts.iter().map(|part| Bytes::copy_from_slice(part)).collect();
-        let sent = self.node(host).with_socket(key, |socket, now| {
-            socket.request(Target::Any, &mut parts, None, now)
-        });
+        let sent = self
+            .node(host)
+            .with_socket(key, |socket, now| socket.request(Target::Any, &mut parts, None, now));
         self.run();
         sent.expect("the socket is there").expect("accepted")
     }
@@ -337,11 +337,8 @@ impl World {
             }
             while let Some(job) = next {
                 let payload = job.job.payload();
-                next = if job.reply.is_some() {
-                    self.answer(host, job, &payload)
-                } else {
-                    self.end(host, job)
-                };
+                next =
+                    if job.reply.is_some() { self.answer(host, job, &payload) } else { self.end(host, job) };
                 seen.push(payload);
             }
         }
@@ -469,7 +466,9 @@ impl World {
                 entry.listeners.retain(|(_, _, other)| *other != listener);
             }
             NodeOutput::Socket(..) | NodeOutput::Changed(_) | NodeOutput::Host(_) => {}
-            NodeOutput::Settled(_, Settled { operation, outcome }) => entry.settled.push((operation, outcome)),
+            NodeOutput::Settled(_, Settled { operation, outcome }) => {
+                entry.settled.push((operation, outcome))
+            }
             NodeOutput::RequesterGone(id) => entry.gone.push(id),
             NodeOutput::Stopped(report) => entry.report = Some(report),
         }
