@@ -10,6 +10,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use zlink_proto::time::Timestamp;
 use zlink_proto::transport::{Connection, ConnectionIo};
 
@@ -17,6 +18,10 @@ use zlink_proto::transport::{Connection, ConnectionIo};
 const SLICES_MAX: usize = 64;
 /// Bytes that are written before other tasks get their turn.
 const WRITE_BYTES_MAX: usize = 524_288;
+/// Wake-ups with bytes until a connection counts as busy: a handshake and some messages more.
+const BUSY_WAKES: u32 = 16;
+/// A busy connection on which nothing happened for so long gives its buffers back; at most twice as long after the last byte.
+const QUIET_AFTER: Duration = Duration::from_millis(200);
 
 pub(super) struct ConnectionTask<R: Runtime> {
     shared: Arc<Shared<R>>,
@@ -27,6 +32,12 @@ pub(super) struct ConnectionTask<R: Runtime> {
     waker: Option<Waker>,
     /// Time of this wake-up: the clock is read once for each.
     now: Timestamp,
+    /// When to look whether this connection is quiet; none: its buffers were given back.
+    quiet_check: Option<Timestamp>,
+    /// Something happened since the last rest.
+    is_busy: bool,
+    /// Rests since the last check that something had happened before.
+    heat: u32,
     /// The socket does not know the waker yet.
     is_waker_new: bool,
     /// The sending side of the stream was ended (N-89).
@@ -61,6 +72,9 @@ impl<R: Runtime> ConnectionTask<R> {
             wakes: Wakes::new(),
             waker: None,
             now: Timestamp::ZERO,
+            quiet_check: None,
+            is_busy: false,
+            heat: 0,
             is_waker_new: false,
             is_shut_down: false,
             is_read_over: false,
@@ -96,6 +110,7 @@ impl<R: Runtime> ConnectionTask<R> {
         match self.stream.poll_read(context, space) {
             Poll::Pending => Read::Waits,
             Poll::Ready(Ok(count)) if count > 0 => {
+                self.is_busy = true;
                 self.connection.received(count, self.now);
                 if count < length { Read::Some } else { Read::TurnOver }
             }
@@ -138,6 +153,7 @@ impl<R: Runtime> ConnectionTask<R> {
         match self.stream.poll_write_vectored(context, slices.get(..count)?) {
             Poll::Pending => None,
             Poll::Ready(Ok(taken)) if taken > 0 => {
+                self.is_busy = true;
                 self.connection.transmitted(taken, self.now);
                 Some(taken)
             }
@@ -198,16 +214,44 @@ impl<R: Runtime> ConnectionTask<R> {
         Poll::Pending
     }
 
-    /// Before sleeping: no buffers, and the timer is set.
+    /// Before sleeping: the timer is set, and a quiet connection holds no buffers.
     fn rest(&mut self, context: &mut Context<'_>) {
-        self.connection.release_buffers();
-        self.wakes.release();
-        self.alarm.arm(&self.shared.runtime, self.connection.poll_timeout());
+        self.look_for_quiet();
+        let due = [self.connection.poll_timeout(), self.quiet_check].into_iter().flatten().min();
+        self.alarm.arm(&self.shared.runtime, due);
         if self.alarm.poll(context) {
             context.waker().wake_by_ref();
         } else {
             self.alarm.release();
         }
+    }
+
+    /// Where messages follow each other, buffers are kept from one to the next and given back when none follows. Elsewhere they
+    /// are given back at once, so that thousands of rarely used connections share the same memory one after the other.
+    fn look_for_quiet(&mut self) {
+        if std::mem::take(&mut self.is_busy) {
+            self.heat = self.heat.saturating_add(1);
+        }
+        match self.quiet_check {
+            None if self.heat >= BUSY_WAKES => {
+                self.quiet_check = Some(self.now.saturating_add(QUIET_AFTER));
+            }
+            None => self.release(),
+            Some(check) if check > self.now => {}
+            Some(_) if self.heat > 0 => {
+                self.heat = 0;
+                self.quiet_check = Some(self.now.saturating_add(QUIET_AFTER));
+            }
+            Some(_) => {
+                self.quiet_check = None;
+                self.release();
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        self.connection.release_buffers();
+        self.wakes.release();
     }
 
     /// W-20: what is left is told, one attempt to write without waiting, then the stream is dropped.
