@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use zlink_proto::error::{ErrorKind, Failure};
 use zlink_proto::id::OperationId;
-use zlink_proto::message::Outgoing;
+use zlink_proto::message::{Outgoing, Part};
 use zlink_proto::time::Timestamp;
 use zlink_proto::transport::{Outcome, Refused, Submitted, Target};
 use zlink_proto::wire::Record;
@@ -19,14 +19,14 @@ use zlink_proto::wire::Record;
 const STAND_ASIDE_BYTES: usize = 262_144;
 
 /// An operation that waits for its end.
-pub(super) struct Wait {
-    pub(super) operation: OperationId,
-    pub(super) since: Timestamp,
+pub(crate) struct Wait {
+    pub(crate) operation: OperationId,
+    pub(crate) since: Timestamp,
 }
 
 impl Wait {
     /// The result, once.
-    pub(super) fn poll<R: Runtime>(&self, shared: &Shared<R>, context: &mut Context<'_>) -> Poll<Outcome> {
+    pub(crate) fn poll<R: Runtime>(&self, shared: &Shared<R>, context: &mut Context<'_>) -> Poll<Outcome> {
         shared.submit(|locked| match locked.slots.poll(self.operation, context.waker()) {
             Some(outcome) => {
                 locked.socket.collected(self.operation);
@@ -37,7 +37,7 @@ impl Wait {
     }
 
     /// The caller lost interest: withdraws what is not submitted (O-35).
-    pub(super) fn cancel<R: Runtime>(&self, shared: &Shared<R>) {
+    pub(crate) fn cancel<R: Runtime>(&self, shared: &Shared<R>) {
         let now = shared.runtime.now();
         shared.section(|locked| {
             if locked.slots.forget(self.operation) {
@@ -48,7 +48,7 @@ impl Wait {
         });
     }
 
-    pub(super) fn elapsed<R: Runtime>(&self, shared: &Shared<R>) -> Duration {
+    pub(crate) fn elapsed<R: Runtime>(&self, shared: &Shared<R>) -> Duration {
         // Above zero even on a coarse clock: it did wait.
         shared.runtime.now().saturating_since(self.since).max(Duration::from_nanos(1))
     }
@@ -70,7 +70,7 @@ impl Wait {
 }
 
 /// Where a submission went.
-pub(super) enum Step {
+pub(crate) enum Step {
     Done { stands_aside: bool },
     Waits(Wait),
 }
@@ -90,7 +90,7 @@ impl Locked {
 
     /// What becomes of a submission: the answer and whether anything but a connection can have to be woken.
     #[inline]
-    pub(super) fn conclude<E>(
+    pub(crate) fn conclude<E>(
         &mut self,
         submitted: Result<Submitted, E>,
         record: &impl Outgoing,
@@ -108,66 +108,130 @@ impl Locked {
     }
 }
 
-/// Whom a call names, for errors.
-pub(super) fn target_name(target: Target<'_>) -> String {
-    match target {
-        Target::Any => "any peer".into(),
-        Target::Named(id) => id.to_string(),
-        Target::Set(set) | Target::Admission(set) => format!("set {}", set.generation),
+/// Whom a call is for and what its errors say of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Address<'a> {
+    pub(crate) target: Target<'a>,
+    pub(crate) family: Family,
+    /// The channel of a call of a host.
+    pub(crate) channel: Option<&'a str>,
+}
+
+impl<'a> Address<'a> {
+    pub(crate) const fn raw(target: Target<'a>, family: Family) -> Self {
+        Self { target, family, channel: None }
+    }
+
+    pub(crate) const fn channel(channel: &'a str, family: Family) -> Self {
+        Self { target: Target::Any, family, channel: Some(channel) }
+    }
+
+    fn name(&self) -> String {
+        match (self.channel, self.target) {
+            (Some(channel), _) => channel.into(),
+            (None, Target::Any) => "any peer".into(),
+            (None, Target::Named(id)) => id.to_string(),
+            (None, Target::Set(set) | Target::Admission(set)) => format!("set {}", set.generation),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn error(&self, failure: Failure, elapsed: Duration) -> Error {
+        Error::new(failure, self.family, self.name(), elapsed)
+    }
+
+    #[cold]
+    pub(crate) fn refused(&self, refused: Refused) -> Error {
+        let failure = match refused {
+            Refused::Failed(failure) => failure,
+            Refused::Full => Failure::not_submitted(ErrorKind::DeadlineExceeded, "it would have to wait"),
+        };
+        self.error(failure, Duration::ZERO)
     }
 }
 
-pub(super) fn refused_error(refused: Refused, family: Family, target: Target<'_>) -> Error {
-    let failure = match refused {
-        Refused::Failed(failure) => failure,
-        Refused::Full => Failure::not_submitted(ErrorKind::DeadlineExceeded, "it would have to wait"),
-    };
-    Error::new(failure, family, target_name(target), Duration::ZERO)
+/// A message as its record. It is encoded in the first poll of its call, and dropped there unless it has to be given back.
+pub(crate) trait Submit {
+    type Record<'r>: Outgoing
+    where
+        Self: 'r;
+
+    fn record(&mut self) -> Self::Record<'_>;
 }
 
-/// A send that is under way. `Ok`: this process accepted the record (O-05).
-///
-/// Dropped before that, the record is withdrawn and was never sent; dropped after it, the record is sent. Every 256 KiB or so it
-/// lets other tasks run once, after admission.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct Send<'a, R: Runtime, M> {
+/// A message that is its own record.
+pub(crate) struct Raw<M>(pub(crate) M);
+
+impl<M: Outgoing> Submit for Raw<M> {
+    type Record<'r>
+        = ByMut<'r, M>
+    where
+        M: 'r;
+
+    #[inline]
+    fn record(&mut self) -> ByMut<'_, M> {
+        ByMut(&mut self.0)
+    }
+}
+
+/// A record behind a reference.
+pub(crate) struct ByMut<'r, M>(&'r mut M);
+
+impl<M: Outgoing> Outgoing for ByMut<'_, M> {
+    #[inline]
+    fn part_count(&self) -> usize {
+        self.0.part_count()
+    }
+
+    #[inline]
+    fn part(&self, index: usize) -> Part<'_> {
+        self.0.part(index)
+    }
+
+    #[inline]
+    fn assign_sequence(&mut self, sequence: u64) {
+        self.0.assign_sequence(sequence);
+    }
+}
+
+/// A send that is under way; what [`Send`] and the sends of a host are made of.
+pub(crate) struct Sending<'a, R: Runtime, S> {
     shared: &'a Shared<R>,
-    target: Target<'a>,
+    address: Address<'a>,
     timeout: Option<Duration>,
-    state: SendState<M>,
+    state: SendState<S>,
 }
 
-enum SendState<M> {
-    New(M),
+enum SendState<S> {
+    New(S),
     StandsAside,
     Waits(Wait),
     Over,
 }
 
 /// Nothing in it is pinned: messages are read by reference.
-impl<R: Runtime, M> Unpin for Send<'_, R, M> {}
+impl<R: Runtime, S> Unpin for Sending<'_, R, S> {}
 
-impl<'a, R: Runtime, M: Outgoing> Send<'a, R, M> {
-    pub(super) const fn new(shared: &'a Shared<R>, target: Target<'a>, message: M) -> Self {
-        Self { shared, target, timeout: None, state: SendState::New(message) }
+impl<'a, R: Runtime, S: Submit> Sending<'a, R, S> {
+    pub(crate) const fn new(shared: &'a Shared<R>, address: Address<'a>, message: S) -> Self {
+        Self { shared, address, timeout: None, state: SendState::New(message) }
     }
 
-    /// Shortens the wait for room; it never exceeds the socket's send timeout (O-12).
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
+    pub(crate) const fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = Some(timeout);
-        self
     }
 
     #[inline]
-    fn submit(&mut self, mut message: M, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let (shared, target, timeout) = (self.shared, self.target, self.timeout);
+    fn submit(&mut self, mut message: S, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let (shared, target, timeout) = (self.shared, self.address.target, self.timeout);
         let step = shared.submit(|locked| {
             let mut since = Timestamp::ZERO;
-            let submitted = locked.socket.send(target, &mut message, timeout, || {
+            let mut record = message.record();
+            let submitted = locked.socket.send(target, &mut record, timeout, || {
                 since = shared.runtime.now();
                 since
             });
-            locked.conclude(submitted, &message, since, context)
+            locked.conclude(submitted, &record, since, context)
         });
         match step {
             Ok(Step::Done { stands_aside: false }) => Poll::Ready(Ok(())),
@@ -180,12 +244,12 @@ impl<'a, R: Runtime, M: Outgoing> Send<'a, R, M> {
                 self.state = SendState::Waits(wait);
                 Poll::Pending
             }
-            Err(refused) => Poll::Ready(Err(refused_error(refused, Family::Send, target))),
+            Err(refused) => Poll::Ready(Err(self.address.refused(refused))),
         }
     }
 }
 
-impl<R: Runtime, M: Outgoing> Future for Send<'_, R, M> {
+impl<R: Runtime, S: Submit> Future for Sending<'_, R, S> {
     type Output = Result<(), Error>;
 
     #[inline]
@@ -195,9 +259,7 @@ impl<R: Runtime, M: Outgoing> Future for Send<'_, R, M> {
             SendState::New(message) => this.submit(message, context),
             SendState::StandsAside => Poll::Ready(Ok(())),
             SendState::Waits(wait) => match wait.poll(this.shared, context) {
-                Poll::Ready(outcome) => {
-                    Poll::Ready(wait.end_send(this.shared, outcome, Family::Send, this.target))
-                }
+                Poll::Ready(outcome) => Poll::Ready(wait.end_send(this.shared, outcome, this.address)),
                 Poll::Pending => {
                     this.state = SendState::Waits(wait);
                     Poll::Pending
@@ -208,7 +270,7 @@ impl<R: Runtime, M: Outgoing> Future for Send<'_, R, M> {
     }
 }
 
-impl<R: Runtime, M> Drop for Send<'_, R, M> {
+impl<R: Runtime, S> Drop for Sending<'_, R, S> {
     fn drop(&mut self) {
         if let SendState::Waits(wait) = &self.state {
             wait.log_backpressured(self.shared, "send", "cancelled");
@@ -219,14 +281,13 @@ impl<R: Runtime, M> Drop for Send<'_, R, M> {
 
 impl Wait {
     /// The result of something that only has to be admitted.
-    pub(super) fn end_send<R: Runtime>(
+    pub(crate) fn end_send<R: Runtime>(
         &self,
         shared: &Shared<R>,
         outcome: Outcome,
-        family: Family,
-        target: Target<'_>,
+        address: Address<'_>,
     ) -> Result<(), Error> {
-        let kind = if family == Family::Reply { "response" } else { "send" };
+        let kind = if address.family == Family::Reply { "response" } else { "send" };
         match outcome {
             Outcome::Sent | Outcome::Reply(_) => {
                 self.log_backpressured(shared, kind, "succeeded");
@@ -234,59 +295,54 @@ impl Wait {
             }
             Outcome::Failed(failure) => {
                 self.log_backpressured(shared, kind, "failed");
-                Err(Error::new(failure, family, target_name(target), self.elapsed(shared)))
+                Err(address.error(failure, self.elapsed(shared)))
             }
         }
     }
 }
 
-/// A request that is under way: ends with its reply, a failure, or its deadline, whichever comes first (O-06).
-///
-/// Dropped before submission, the record is withdrawn and was never sent; dropped after it, only the wait ends and the other
-/// side is not told.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct Request<'a, R: Runtime, M> {
+/// A request that is under way; what [`Request`] and the requests of a host are made of.
+pub(crate) struct Requesting<'a, R: Runtime, S> {
     shared: &'a Shared<R>,
-    target: Target<'a>,
+    address: Address<'a>,
     timeout: Option<Duration>,
-    state: RequestState<M>,
+    state: RequestState<S>,
 }
 
-enum RequestState<M> {
-    New(M),
+enum RequestState<S> {
+    New(S),
     Waits(Wait),
     Over,
 }
 
 /// Nothing in it is pinned: messages are read by reference.
-impl<R: Runtime, M> Unpin for Request<'_, R, M> {}
+impl<R: Runtime, S> Unpin for Requesting<'_, R, S> {}
 
-impl<'a, R: Runtime, M: Outgoing> Request<'a, R, M> {
-    pub(super) const fn new(shared: &'a Shared<R>, target: Target<'a>, message: M) -> Self {
-        Self { shared, target, timeout: None, state: RequestState::New(message) }
+impl<'a, R: Runtime, S: Submit> Requesting<'a, R, S> {
+    pub(crate) const fn new(shared: &'a Shared<R>, address: Address<'a>, message: S) -> Self {
+        Self { shared, address, timeout: None, state: RequestState::New(message) }
     }
 
-    /// The deadline: waiting, admission and reply together. Replaces the socket's request timeout, longer or shorter (O-13).
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
+    pub(crate) const fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = Some(timeout);
-        self
     }
 
-    fn submit(&mut self, mut message: M, context: &mut Context<'_>) -> Result<Wait, Error> {
-        let (shared, target, timeout) = (self.shared, self.target, self.timeout);
+    fn submit(&mut self, mut message: S, context: &mut Context<'_>) -> Result<Wait, Error> {
+        let (shared, target, timeout) = (self.shared, self.address.target, self.timeout);
         let since = shared.runtime.now();
         shared
             .section(|locked| {
-                let operation = locked.socket.request(target, &mut message, timeout, since)?;
+                let operation = locked.socket.request(target, &mut message.record(), timeout, since)?;
                 locked.slots.register(operation, context.waker());
                 Ok(Wait { operation, since })
             })
-            .map_err(|failure| Error::new(failure, Family::Request, target_name(target), Duration::ZERO))
+            .map_err(|failure| self.address.error(failure, Duration::ZERO))
     }
 }
 
-impl<R: Runtime, M: Outgoing> Future for Request<'_, R, M> {
-    type Output = Result<Record, Error>;
+/// The reply, and the call that ended, for errors that its content turns out to be.
+impl<R: Runtime, S: Submit> Future for Requesting<'_, R, S> {
+    type Output = Result<(Record, Wait), Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -296,7 +352,14 @@ impl<R: Runtime, M: Outgoing> Future for Request<'_, R, M> {
                 Poll::Pending
             }
             RequestState::Waits(wait) => match wait.poll(this.shared, context) {
-                Poll::Ready(outcome) => Poll::Ready(wait.end_request(this.shared, outcome, this.target)),
+                Poll::Ready(Outcome::Reply(record)) => Poll::Ready(Ok((record, wait))),
+                Poll::Ready(Outcome::Failed(failure)) => {
+                    Poll::Ready(Err(this.address.error(failure, wait.elapsed(this.shared))))
+                }
+                Poll::Ready(Outcome::Sent) => {
+                    let failure = Failure::unknown(ErrorKind::InternalFailure, "a request ended like a send");
+                    Poll::Ready(Err(this.address.error(failure, wait.elapsed(this.shared))))
+                }
                 Poll::Pending => {
                     this.state = RequestState::Waits(wait);
                     Poll::Pending
@@ -307,26 +370,10 @@ impl<R: Runtime, M: Outgoing> Future for Request<'_, R, M> {
     }
 }
 
-impl<R: Runtime, M> Drop for Request<'_, R, M> {
+impl<R: Runtime, S> Drop for Requesting<'_, R, S> {
     fn drop(&mut self) {
         if let RequestState::Waits(wait) = &self.state {
             wait.cancel(self.shared);
         }
-    }
-}
-
-impl Wait {
-    fn end_request<R: Runtime>(
-        &self,
-        shared: &Shared<R>,
-        outcome: Outcome,
-        target: Target<'_>,
-    ) -> Result<Record, Error> {
-        let failure = match outcome {
-            Outcome::Reply(record) => return Ok(record),
-            Outcome::Failed(failure) => failure,
-            Outcome::Sent => Failure::unknown(ErrorKind::InternalFailure, "a request ended like a send"),
-        };
-        Err(Error::new(failure, Family::Request, target_name(target), self.elapsed(shared)))
     }
 }

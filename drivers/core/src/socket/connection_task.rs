@@ -1,10 +1,10 @@
 //! One task per connection: it alone touches the stream, owns the machine of the connection, and does reading, writing and
 //! its timer in one poll function with one waker. There is no cancellation point inside.
 
-use super::shared::Shared;
+use super::shared::{After, Shared};
 use crate::alarm::Alarm;
 use crate::runtime::{Runtime, Stream};
-use crate::sync::{Wakes, note_waker};
+use crate::sync::note_waker;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -28,7 +28,7 @@ pub(super) struct ConnectionTask<R: Runtime> {
     stream: R::Stream,
     connection: Connection,
     alarm: Alarm<R>,
-    wakes: Wakes,
+    after: After,
     waker: Option<Waker>,
     /// Time of this wake-up: the clock is read once for each.
     now: Timestamp,
@@ -69,7 +69,7 @@ impl<R: Runtime> ConnectionTask<R> {
             stream,
             connection,
             alarm: Alarm::new(),
-            wakes: Wakes::new(),
+            after: After::new(),
             waker: None,
             now: Timestamp::ZERO,
             quiet_check: None,
@@ -86,7 +86,7 @@ impl<R: Runtime> ConnectionTask<R> {
     fn exchange(&mut self) {
         let (connection, now) = (&mut self.connection, self.now);
         let waker = self.waker.as_ref().filter(|_| std::mem::take(&mut self.is_waker_new));
-        self.shared.section_with(&mut self.wakes, |locked| {
+        self.shared.section_with(&mut self.after, |locked| {
             if let Some(waker) = waker {
                 locked.connections.insert(connection.number().0, waker.clone());
             }
@@ -251,7 +251,7 @@ impl<R: Runtime> ConnectionTask<R> {
 
     fn release(&mut self) {
         self.connection.release_buffers();
-        self.wakes.release();
+        self.after.release();
     }
 
     /// W-20: what is left is told, one attempt to write without waiting, then the stream is dropped.

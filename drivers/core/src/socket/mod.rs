@@ -1,20 +1,21 @@
 //! Raw sockets: DEALER and ROUTER. Records in, records out; reconnecting, byte limits, requests and replies are the machine's.
 
-mod call;
+pub(crate) mod call;
 mod close;
 mod connection_task;
 mod events;
+mod futures;
 mod options;
 mod receive;
 mod reply;
 mod reserve;
-mod shared;
+pub(crate) mod shared;
 mod slots;
 mod tasks;
 
-pub use call::{Request, Send};
 pub use close::CloseReport;
 pub use events::Events;
+pub use futures::{Request, Send};
 pub use options::SocketOptions;
 pub use receive::Received;
 pub use reply::{Reply, ReplyToken};
@@ -29,7 +30,7 @@ use crate::error::{Error, Family, TrySendError};
 use crate::net;
 use crate::runtime::Runtime;
 use crate::sync::WaiterKey;
-use call::{refused_error, target_name};
+use call::Address;
 use receive::{Many, One, Receive};
 use shared::{ListenerEntry, Shared};
 use std::fmt;
@@ -72,7 +73,7 @@ impl<R: Runtime> Handle<R> {
             R::current().map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
         let socket = Socket::new(socket_type, options.machine, shared::seed())
             .map_err(|error| Error::setup(ErrorKind::InvalidOperation, "socket", error))?;
-        let shared = Shared::new(runtime, socket, options.net);
+        let shared = Shared::new(runtime, socket, options.net, None);
         SocketTask::spawn(Arc::clone(&shared));
         Ok(Self { _last: Arc::new(LastHandle(Arc::clone(&shared))), shared })
     }
@@ -135,7 +136,7 @@ impl<R: Runtime> Handle<R> {
             Ok(()) => Ok(()),
             Err(Refused::Full) => Err(TrySendError::Full(message)),
             Err(Refused::Failed(failure)) => {
-                let error = refused_error(Refused::Failed(failure), Family::Send, target);
+                let error = Address::raw(target, Family::Send).error(failure, Duration::ZERO);
                 Err(TrySendError::Failed(message, error))
             }
         }
@@ -353,7 +354,7 @@ impl<R: Runtime> Dealer<R> {
 
     /// Books room for a record of `bytes`: the send with it cannot wait any more (O-35).
     pub fn reserve(&self, bytes: u64) -> Reserve<'_, R> {
-        Reserve::new(&self.handle.shared, Target::Any, bytes)
+        Reserve::new(&self.handle.shared, Address::raw(Target::Any, Family::Send), bytes)
     }
 
     /// Sends a request and waits for its reply, at most the request timeout. See [`Request`] for what dropping the future means.
@@ -410,7 +411,7 @@ impl<R: Runtime> Router<R> {
 
     /// Books room for a record of `bytes` to the peer of this name (O-35).
     pub fn reserve_to<'a>(&'a self, to: &'a RoutingId, bytes: u64) -> Reserve<'a, R> {
-        Reserve::new(&self.handle.shared, Target::Named(to), bytes)
+        Reserve::new(&self.handle.shared, Address::raw(Target::Named(to), Family::Send), bytes)
     }
 
     /// Sends a request to the ROUTER of this name and waits for its reply.
@@ -428,9 +429,4 @@ impl<R: Runtime> Router<R> {
     pub fn reply<M: Outgoing>(&self, token: ReplyToken<R>, message: M) -> Reply<R, M> {
         Reply::new(token, message)
     }
-}
-
-/// A wait that ended with its socket, for errors of reservations.
-fn failed(failure: Failure, family: Family, target: Target<'_>, elapsed: Duration) -> Error {
-    Error::new(failure, family, target_name(target), elapsed)
 }

@@ -1,6 +1,6 @@
 //! Reply tokens and replies.
 
-use super::call::{Step, Wait};
+use super::call::{Address, Step, Wait};
 use super::shared::Shared;
 use crate::error::{Error, Family};
 use crate::runtime::Runtime;
@@ -13,7 +13,10 @@ use std::time::Duration;
 use zlink_proto::error::{ErrorKind, Failure};
 use zlink_proto::message::Outgoing;
 use zlink_proto::time::Timestamp;
-use zlink_proto::transport::{self, Target};
+use zlink_proto::transport;
+
+/// Whom a reply is for, in errors.
+const REQUESTER: Address<'_> = Address::channel("requester", Family::Reply);
 
 /// The right to answer one request, once (N-56). Dropped unused, the requester learns that there will be no answer.
 #[must_use = "dropping it refuses the answer"]
@@ -76,7 +79,7 @@ impl<R: Runtime, M: Outgoing> Reply<R, M> {
         let shared = &self.token.shared;
         let Some(token) = self.token.token.take() else {
             let failure = Failure::not_submitted(ErrorKind::InvalidOperation, "the request was answered");
-            return Poll::Ready(Err(Error::new(failure, Family::Reply, "requester", Duration::ZERO)));
+            return Poll::Ready(Err(REQUESTER.error(failure, Duration::ZERO)));
         };
         let step = shared.submit(|locked| {
             let mut since = Timestamp::ZERO;
@@ -97,7 +100,7 @@ impl<R: Runtime, M: Outgoing> Reply<R, M> {
                 self.state = ReplyState::Waits(wait);
                 Poll::Pending
             }
-            Err(failure) => Poll::Ready(Err(Error::new(failure, Family::Reply, "requester", Duration::ZERO))),
+            Err(failure) => Poll::Ready(Err(REQUESTER.error(failure, Duration::ZERO))),
         }
     }
 }
@@ -111,9 +114,7 @@ impl<R: Runtime, M: Outgoing> Future for Reply<R, M> {
             ReplyState::New(message) => this.submit(message, context),
             ReplyState::StandsAside => Poll::Ready(Ok(())),
             ReplyState::Waits(wait) => match wait.poll(&this.token.shared, context) {
-                Poll::Ready(outcome) => {
-                    Poll::Ready(wait.end_send(&this.token.shared, outcome, Family::Reply, Target::Any))
-                }
+                Poll::Ready(outcome) => Poll::Ready(wait.end_send(&this.token.shared, outcome, REQUESTER)),
                 Poll::Pending => {
                     this.state = ReplyState::Waits(wait);
                     Poll::Pending

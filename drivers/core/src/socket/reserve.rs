@@ -1,9 +1,8 @@
 //! Room that is booked before the message exists (O-35).
 
-use super::call::Wait;
-use super::failed;
+use super::call::{Address, Wait};
 use super::shared::Shared;
-use crate::error::{Error, Family, TrySendError};
+use crate::error::{Error, TrySendError};
 use crate::runtime::Runtime;
 use std::future::Future;
 use std::pin::Pin;
@@ -12,13 +11,13 @@ use std::time::Duration;
 use zlink_proto::id::OperationId;
 use zlink_proto::message::Outgoing;
 use zlink_proto::time::Timestamp;
-use zlink_proto::transport::{Outcome, Refused, Target};
+use zlink_proto::transport::{Outcome, Refused};
 
 /// A wait for room, at most the send timeout. Dropping it withdraws it.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Reserve<'a, R: Runtime> {
     shared: &'a Shared<R>,
-    target: Target<'a>,
+    address: Address<'a>,
     bytes: u64,
     state: State,
 }
@@ -30,16 +29,16 @@ enum State {
 }
 
 impl<'a, R: Runtime> Reserve<'a, R> {
-    pub(super) const fn new(shared: &'a Shared<R>, target: Target<'a>, bytes: u64) -> Self {
-        Self { shared, target, bytes, state: State::New }
+    pub(crate) const fn new(shared: &'a Shared<R>, address: Address<'a>, bytes: u64) -> Self {
+        Self { shared, address, bytes, state: State::New }
     }
 
     fn granted(&self, operation: OperationId) -> Reservation<'a, R> {
-        Reservation { shared: self.shared, target: self.target, operation: Some(operation) }
+        Reservation { shared: self.shared, address: self.address, operation: Some(operation) }
     }
 
     fn submit(&mut self, context: &mut Context<'_>) -> Poll<Result<Reservation<'a, R>, Error>> {
-        let (shared, target, bytes) = (self.shared, self.target, self.bytes);
+        let (shared, target, bytes) = (self.shared, self.address.target, self.bytes);
         let mut since = Timestamp::ZERO;
         let clock = || {
             since = shared.runtime.now();
@@ -58,7 +57,7 @@ impl<'a, R: Runtime> Reserve<'a, R> {
                 self.state = State::Waits(Wait { operation: reservation.operation, since });
                 Poll::Pending
             }
-            Err(refused) => Poll::Ready(Err(super::refused_error(refused, Family::Send, target))),
+            Err(refused) => Poll::Ready(Err(self.address.refused(refused))),
         }
     }
 }
@@ -83,7 +82,7 @@ impl<'a, R: Runtime> Future for Reserve<'a, R> {
                     Some(Outcome::Failed(failure)) => {
                         this.shared.section(|locked| locked.socket.collected(wait.operation));
                         let elapsed = wait.elapsed(this.shared);
-                        Poll::Ready(Err(failed(failure, Family::Send, this.target, elapsed)))
+                        Poll::Ready(Err(this.address.error(failure, elapsed)))
                     }
                 }
             }
@@ -109,7 +108,7 @@ impl<R: Runtime> Drop for Reserve<'_, R> {
 #[must_use = "unused room returns at once"]
 pub struct Reservation<'a, R: Runtime> {
     shared: &'a Shared<R>,
-    target: Target<'a>,
+    address: Address<'a>,
     operation: Option<OperationId>,
 }
 
@@ -125,10 +124,7 @@ impl<R: Runtime> Reservation<'_, R> {
                 zlink_proto::error::ErrorKind::InvalidOperation,
                 "the reservation was used",
             );
-            return Err(TrySendError::Failed(
-                message,
-                failed(failure, Family::Send, self.target, Duration::ZERO),
-            ));
+            return Err(TrySendError::Failed(message, self.address.error(failure, Duration::ZERO)));
         };
         let now = self.shared.runtime.now();
         match self.shared.section(|locked| locked.socket.send_reserved(operation, &mut message, now)) {
@@ -138,7 +134,7 @@ impl<R: Runtime> Reservation<'_, R> {
             }
             Err(Refused::Full) => Err(TrySendError::Full(message)),
             Err(Refused::Failed(failure)) => {
-                Err(TrySendError::Failed(message, failed(failure, Family::Send, self.target, Duration::ZERO)))
+                Err(TrySendError::Failed(message, self.address.error(failure, Duration::ZERO)))
             }
         }
     }

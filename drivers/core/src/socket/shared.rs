@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
-use zlink_proto::id::{ConnectionNumber, EndpointId, ListenerId};
+use zlink_proto::id::{ConnectionNumber, EndpointId, ListenerId, SetId};
 use zlink_proto::time::Timestamp;
 use zlink_proto::transport::endpoint::Endpoint;
 use zlink_proto::transport::{Settled, Socket, SocketOutput};
@@ -17,7 +17,58 @@ use zlink_proto::transport::{Settled, Socket, SocketOutput};
 pub(crate) struct Shared<R> {
     pub(crate) runtime: R,
     pub(crate) net: NetOptions,
+    /// The host whose socket this is.
+    observer: Option<Arc<dyn Observer>>,
     locked: Mutex<Locked>,
+}
+
+/// A host: told of everything that concerns it, outside every lock.
+pub(crate) trait Observer: std::marker::Send + Sync {
+    /// Takes the notices of one section. Sections are numbered from 1 without gaps, and may be told in another order.
+    fn observe(&self, serial: u64, notices: &mut Vec<Notice>);
+}
+
+/// What a section made visible for the host.
+pub(crate) enum Notice {
+    /// Edge: this set has something to take.
+    Readable(SetId),
+    /// About a peer.
+    Output(SocketOutput),
+    /// The end of an operation that no caller waits for.
+    Settled(Settled),
+    /// Something may have come closer to its end; told only while the host drains.
+    Progress,
+}
+
+/// What is to be done behind a section, outside the lock. Used again by whoever has many sections.
+#[derive(Default)]
+pub(crate) struct After {
+    wakes: Wakes,
+    notices: Vec<Notice>,
+    serial: u64,
+}
+
+impl After {
+    pub(crate) const fn new() -> Self {
+        Self { wakes: Wakes::new(), notices: Vec::new(), serial: 0 }
+    }
+
+    #[inline]
+    fn run(&mut self, observer: Option<&Arc<dyn Observer>>) {
+        if let Some(observer) = observer.filter(|_| !self.notices.is_empty()) {
+            observer.observe(self.serial, &mut self.notices);
+            self.notices.clear();
+        }
+        self.wakes.wake_all();
+    }
+
+    /// Gives back memory.
+    pub(crate) fn release(&mut self) {
+        self.wakes.release();
+        if self.notices.capacity() > 0 {
+            self.notices = Vec::new();
+        }
+    }
 }
 
 /// Everything behind the lock.
@@ -36,6 +87,11 @@ pub(crate) struct Locked {
     pub(crate) endpoints: Vec<(Endpoint, EndpointId)>,
     pub(crate) ready_peers: u32,
     pub(crate) is_closed: bool,
+    is_observed: bool,
+    /// The host drains.
+    pub(crate) tells_progress: bool,
+    /// Sections that had notices.
+    told_sections: u64,
     /// Bytes admitted since a connection last met the socket, or since a sender last stood aside for it.
     pub(crate) unflushed: usize,
     settled: Vec<Settled>,
@@ -72,7 +128,12 @@ pub(crate) struct ListenerEntry {
 }
 
 impl<R: Runtime> Shared<R> {
-    pub(crate) fn new(runtime: R, socket: Socket, net: NetOptions) -> Arc<Self> {
+    pub(crate) fn new(
+        runtime: R,
+        socket: Socket,
+        net: NetOptions,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Arc<Self> {
         let locked = Locked {
             socket,
             connections: HashMap::default(),
@@ -87,28 +148,31 @@ impl<R: Runtime> Shared<R> {
             endpoints: Vec::new(),
             ready_peers: 0,
             is_closed: false,
+            is_observed: observer.is_some(),
+            tells_progress: false,
+            told_sections: 0,
             unflushed: 0,
             settled: Vec::new(),
             events_told: 0,
         };
-        Arc::new(Self { runtime, net, locked: Mutex::new(locked) })
+        Arc::new(Self { runtime, net, observer, locked: Mutex::new(locked) })
     }
 
-    /// One section: `act` under the lock, then everything that it made visible is handed on, then the wake-ups.
+    /// One section: `act` under the lock, then everything that it made visible is handed on.
     pub(crate) fn section<T>(&self, act: impl FnOnce(&mut Locked) -> T) -> T {
-        self.section_with(&mut Wakes::new(), act)
+        self.section_with(&mut After::new(), act)
     }
 
-    /// As `section`, with a buffer for wakers that is used again.
+    /// As `section`, with buffers that are used again.
     #[inline]
-    pub(crate) fn section_with<T>(&self, wakes: &mut Wakes, act: impl FnOnce(&mut Locked) -> T) -> T {
+    pub(crate) fn section_with<T>(&self, after: &mut After, act: impl FnOnce(&mut Locked) -> T) -> T {
         let result = {
             let mut locked = lock(&self.locked);
             let result = act(&mut locked);
-            locked.hand_on(wakes);
+            locked.hand_on(after);
             result
         };
-        wakes.wake_all();
+        after.run(self.observer.as_ref());
         result
     }
 
@@ -116,43 +180,59 @@ impl<R: Runtime> Shared<R> {
     /// may have happened.
     #[inline]
     pub(crate) fn submit<T>(&self, act: impl FnOnce(&mut Locked) -> (T, bool)) -> T {
-        let mut wakes = Wakes::new();
+        let mut after = After::new();
         let result = {
             let mut locked = lock(&self.locked);
             let (result, is_more) = act(&mut locked);
             if is_more {
-                locked.hand_on(&mut wakes);
+                locked.hand_on(&mut after);
             } else {
-                locked.wake_connections(&mut wakes);
+                locked.wake_connections(&mut after.wakes);
             }
             result
         };
-        wakes.wake_all();
+        after.run(self.observer.as_ref());
         result
     }
 }
 
 impl Locked {
-    /// Behind every section: wakes connections, callers with results, receivers, the socket task.
-    fn hand_on(&mut self, wakes: &mut Wakes) {
+    /// Behind every section: wakes connections, callers with results, receivers, the socket task; collects what the host is told.
+    fn hand_on(&mut self, after: &mut After) {
+        let After { wakes, notices, serial } = after;
         self.wake_connections(wakes);
         if self.socket.has_settled() {
-            self.settle(wakes);
+            self.settle(wakes, notices);
         }
-        let mut is_readable = false;
-        while self.socket.poll_readable().is_some() {
-            is_readable = true;
-        }
-        if is_readable {
-            self.receivers.wake_into(wakes);
-        }
+        self.note_readable(wakes, notices);
         while let Some(output) = self.socket.poll_output() {
-            self.note_output(output, wakes);
+            self.note_output(output, wakes, notices);
         }
         self.call_timer(wakes);
         let told = self.socket.events_told();
         if std::mem::replace(&mut self.events_told, told) != told {
             self.event_waiters.wake_into(wakes);
+        }
+        if self.tells_progress {
+            notices.push(Notice::Progress);
+        }
+        if !notices.is_empty() {
+            self.told_sections += 1;
+            *serial = self.told_sections;
+        }
+    }
+
+    #[inline]
+    fn note_readable(&mut self, wakes: &mut Wakes, notices: &mut Vec<Notice>) {
+        let mut is_readable = false;
+        while let Some(set) = self.socket.poll_readable() {
+            is_readable = true;
+            if self.is_observed {
+                notices.push(Notice::Readable(set));
+            }
+        }
+        if is_readable && !self.is_observed {
+            self.receivers.wake_into(wakes);
         }
     }
 
@@ -165,10 +245,18 @@ impl Locked {
         }
     }
 
-    fn settle(&mut self, wakes: &mut Wakes) {
+    fn settle(&mut self, wakes: &mut Wakes, notices: &mut Vec<Notice>) {
         let mut settled = std::mem::take(&mut self.settled);
         self.socket.take_settled(&mut settled);
-        settled.drain(..).for_each(|settled| self.slots.settle(settled, wakes));
+        for settled in settled.drain(..) {
+            // Nobody waits: the host's own operations, and those whose caller left in the same step.
+            if let Some(unclaimed) = self.slots.settle(settled, wakes) {
+                self.socket.collected(unclaimed.operation);
+                if self.is_observed {
+                    notices.push(Notice::Settled(unclaimed));
+                }
+            }
+        }
         self.settled = settled;
     }
 
@@ -187,7 +275,10 @@ impl Locked {
         }
     }
 
-    fn note_output(&mut self, output: SocketOutput, wakes: &mut Wakes) {
+    fn note_output(&mut self, output: SocketOutput, wakes: &mut Wakes, notices: &mut Vec<Notice>) {
+        if self.is_observed && is_about_peer(&output) {
+            notices.push(Notice::Output(output.clone()));
+        }
         match output {
             SocketOutput::Connect { endpoint: _, number, address } => {
                 self.attempts.push(Attempt { number, waker: None });
@@ -205,7 +296,7 @@ impl Locked {
                 self.ready_peers = self.ready_peers.saturating_sub(1);
                 tracing::info!(generation = set.generation, "zlink.socket.peer_lost");
             }
-            // Raw sockets: receivers see the end of a source by its silence, and nobody probes.
+            // For hosts. On raw sockets receivers see the end of a source by its silence, and nobody probes.
             SocketOutput::Drained(_) | SocketOutput::ProbeDue(_) => {}
             SocketOutput::Closed => {
                 self.is_closed = true;
@@ -248,6 +339,20 @@ impl Locked {
     /// Gives back what only busy sockets need.
     pub(crate) fn release_buffers(&mut self) {
         self.settled = Vec::new();
+    }
+}
+
+/// True for what a host has to know.
+const fn is_about_peer(output: &SocketOutput) -> bool {
+    match output {
+        SocketOutput::PeerReady { .. }
+        | SocketOutput::PeerLost { .. }
+        | SocketOutput::Drained(_)
+        | SocketOutput::ProbeDue(_) => true,
+        SocketOutput::Connect { .. }
+        | SocketOutput::Abandon(_)
+        | SocketOutput::StopListening(_)
+        | SocketOutput::Closed => false,
     }
 }
 

@@ -19,6 +19,15 @@ enum Entry {
     Done(OperationId, Outcome),
 }
 
+impl Entry {
+    fn is_of(&self, operation: OperationId) -> bool {
+        match self {
+            Self::Free => false,
+            Self::Waiting(known, _) | Self::Done(known, _) => *known == operation,
+        }
+    }
+}
+
 impl Slots {
     /// The operation was submitted and waits; in the section that submitted it.
     pub(crate) fn register(&mut self, operation: OperationId, waker: &Waker) {
@@ -29,18 +38,20 @@ impl Slots {
         self.entries[place] = Entry::Waiting(operation, waker.clone());
     }
 
-    /// Keeps a result and wakes who waits for it. A result that nobody waits for is dropped.
-    pub(crate) fn settle(&mut self, settled: Settled, wakes: &mut Wakes) {
+    /// Keeps a result and wakes who waits for it. A result that nobody waits for comes back.
+    pub(crate) fn settle(&mut self, settled: Settled, wakes: &mut Wakes) -> Option<Settled> {
         let Settled { operation, outcome } = settled;
-        let Some(entry) = self.entries.get_mut(operation.slot as usize) else { return };
-        match entry {
-            Entry::Waiting(known, _) if *known == operation => {
+        match self.entries.get_mut(operation.slot as usize) {
+            Some(entry @ Entry::Waiting(..)) if entry.is_of(operation) => {
                 let waiting = std::mem::replace(entry, Entry::Done(operation, outcome));
                 if let Entry::Waiting(_, waker) = waiting {
                     wakes.push(waker);
                 }
+                None
             }
-            Entry::Free | Entry::Waiting(..) | Entry::Done(..) => {}
+            Some(Entry::Free | Entry::Waiting(..) | Entry::Done(..)) | None => {
+                Some(Settled { operation, outcome })
+            }
         }
     }
 
