@@ -51,7 +51,7 @@ pub(crate) async fn run(arguments: &Demo) -> Result<ExitCode, Failed> {
     let server = Host::builder().max_queued_jobs(JOBS_MAX).start()?;
     let bound = bind(&server, &tally).await?;
     let client = Host::builder().start()?;
-    let connection = client.client(CHANNEL).send_hwm(QUEUE_BYTES).connect(&bound.endpoint()).await?;
+    let connection = client.client(CHANNEL).send_hwm(QUEUE_BYTES).connect(bound.endpoint()).await?;
     connection.ready().await?;
 
     let sides = Sides { server, client, tally, sent: Arc::default(), begin: Instant::now() };
@@ -104,7 +104,7 @@ async fn bind(host: &Host, tally: &Arc<Tally>) -> Result<Server, Failed> {
         .on_send("Work", move |_context, message| {
             let tally = Arc::clone(&tally);
             async move {
-                tally.begin(&message.payload());
+                tally.begin(message.payload());
                 pause(HANDLER_DELAY).await;
                 tally.end();
                 Ok(())
@@ -118,14 +118,15 @@ async fn bind(host: &Host, tally: &Arc<Tally>) -> Result<Server, Failed> {
 }
 
 async fn sender(sent: Arc<Sent>, client: Client, number: u64) {
-    let mut sequence = 0;
+    let (mut sequence, mut payload) = (0, vec![0; PAYLOAD_BYTES]);
     while !sent.is_over.load(Ordering::Relaxed) {
-        let mut payload = vec![0; PAYLOAD_BYTES];
         ledger::stamp(&mut payload, number, sequence);
         sequence += 1;
         sent.attempted.fetch_add(1, Ordering::Relaxed);
-        match client.send(Message::new("Work", payload)).await {
-            Ok(()) => drop(sent.accepted.fetch_add(1, Ordering::Relaxed)),
+        match client.send(Message::new("Work", &payload[..])).await {
+            Ok(()) => {
+                sent.accepted.fetch_add(1, Ordering::Relaxed);
+            }
             // It was not accepted, so it may not be handled either; the sequence has a gap then, which is no loss.
             Err(_) => tokio::task::yield_now().await,
         }

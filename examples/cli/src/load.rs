@@ -69,11 +69,14 @@ impl Work {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// The next payload of one task; `sequence` counts its messages.
-    pub(crate) fn payload(&self, task: u64, sequence: u64) -> Vec<u8> {
-        let mut payload = vec![0; self.size];
-        ledger::stamp(&mut payload, self.sender.wrapping_add(task), sequence);
-        payload
+    /// A payload for one task, used again for each of its messages.
+    pub(crate) fn payload(&self) -> Vec<u8> {
+        vec![0; self.size]
+    }
+
+    /// Makes it the next message of this task; `sequence` counts them.
+    pub(crate) fn stamp(&self, payload: &mut [u8], task: u64, sequence: u64) {
+        ledger::stamp(payload, self.sender.wrapping_add(task), sequence);
     }
 }
 

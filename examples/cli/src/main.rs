@@ -5,10 +5,16 @@
 
 mod args;
 mod decode;
+mod demo;
 mod histogram;
 mod ledger;
+mod load;
 mod report;
+mod request;
+mod send;
+mod serve;
 mod signals;
+mod status;
 mod units;
 
 use args::{Cli, Command};
@@ -25,13 +31,21 @@ fn main() -> ExitCode {
         Err(error) => return wrong_arguments(&error),
     };
     let done = match cli.command {
+        Command::Demo(arguments) => block_on(demo::run(&arguments)),
+        Command::Serve(arguments) => block_on(serve::run(&arguments)),
+        Command::Send(arguments) => block_on(send::run(&arguments)),
+        Command::Request(arguments) => block_on(request::run(&arguments)),
         Command::Decode(arguments) => decode::run(&arguments),
-        _ => Ok(ExitCode::FAILURE),
     };
     done.unwrap_or_else(|error| {
         eprintln!("zlink: {error}");
         ExitCode::FAILURE
     })
+}
+
+/// Runs a command on a runtime of its own.
+fn block_on(command: impl Future<Output = Result<ExitCode, Failed>>) -> Result<ExitCode, Failed> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(command)
 }
 
 /// Help goes where it was asked to go; anything else is one line.

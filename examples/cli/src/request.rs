@@ -52,8 +52,10 @@ pub(crate) async fn run(arguments: &Request) -> Result<ExitCode, Failed> {
 
 async fn task(work: Arc<Work>, client: Client, number: u64, timeout: Option<Duration>) -> Answered {
     let mut answered = Answered::new();
+    let mut payload = work.payload();
     while work.next().await {
-        let message = Message::new(PACKET, work.payload(number, answered.attempted));
+        work.stamp(&mut payload, number, answered.attempted);
+        let message = Message::new(PACKET, &payload[..]);
         answered.attempted += 1;
         let begin = Instant::now();
         let request = client.request(message);

@@ -47,8 +47,10 @@ pub(crate) async fn run(arguments: &Send) -> Result<ExitCode, Failed> {
 
 async fn task(work: Arc<Work>, client: Client, number: u64) -> Sent {
     let mut sent = Sent::default();
+    let mut payload = work.payload();
     while work.next().await {
-        let message = Message::new(PACKET, work.payload(number, sent.attempted));
+        work.stamp(&mut payload, number, sent.attempted);
+        let message = Message::new(PACKET, &payload[..]);
         sent.attempted += 1;
         let (result, waited) = timed(client.send(message)).await;
         sent.longest_wait = sent.longest_wait.max(waited);

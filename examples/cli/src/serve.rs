@@ -130,7 +130,7 @@ async fn bind(arguments: &Serve, host: &Host, tally: &Arc<Tally>) -> Result<Serv
         .fallback_send(move |_context, message| {
             let tally = Arc::clone(&on_send);
             async move {
-                tally.begin(&message.payload());
+                tally.begin(message.payload());
                 pause(delay).await;
                 tally.end();
                 Ok(())
@@ -139,10 +139,10 @@ async fn bind(arguments: &Serve, host: &Host, tally: &Arc<Tally>) -> Result<Serv
         .fallback_request(move |_context, message| {
             let (tally, answer) = (Arc::clone(&on_request), answer.clone());
             async move {
-                tally.begin(&message.payload());
+                tally.begin(message.payload());
                 pause(delay).await;
                 tally.end();
-                Ok(Reply::new(answer.unwrap_or_else(|| message.payload())))
+                Ok(Reply::new(answer.unwrap_or_else(|| message.payload().clone())))
             }
         })
         .concurrency(arguments.concurrency);

@@ -29,12 +29,12 @@ pub(crate) fn send_bytes(status: &Status) -> u64 {
 
 /// Faults of peers: in their bytes, or in the records that they sent.
 pub(crate) fn protocol_errors(status: &Status) -> u64 {
-    let faults: u64 = status.sockets.iter().map(|socket| socket.counts.faults).sum();
+    let faults: u64 = status.sockets.iter().map(|(_, socket)| socket.counts.faults).sum();
     faults + status.host.dropped.decode_error
 }
 
 fn peers(status: &Status) -> impl Iterator<Item = &PeerInfo> {
-    status.sockets.iter().flat_map(|socket| &socket.peers)
+    status.sockets.iter().flat_map(|(_, socket)| &socket.peers)
 }
 
 /// Adds the groups of the status to an object.
@@ -66,7 +66,7 @@ pub(crate) fn add(into: &mut Value, status: &Status) {
         .collect();
     into["peers"] = peers(status).map(peer).collect();
     into["protocol_errors"] = protocol_errors(status).into();
-    into["faults"] = status.sockets.iter().map(faults).collect();
+    into["faults"] = status.sockets.iter().map(|(_, socket)| faults(socket)).collect();
 }
 
 fn seconds(duration: Option<Duration>) -> Value {
