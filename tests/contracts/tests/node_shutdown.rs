@@ -242,21 +242,27 @@ fn m62a_what_the_peer_accepted_before_it_heard_is_still_handled() {
 
 #[test]
 fn m62a_what_a_lost_peer_had_sent_is_handled_before_the_host_stops() {
-    let (mut world, pair) = World::pair(1);
-    world.post(pair.client_host, pair.client, b"gate");
-    let running = world.must_start(pair.server_host);
-    for _ in 0..3 {
-        let sent = world.node(pair.client_host).send(pair.client, &prefix(), Body::Borrowed(b"x"), None);
-        assert_eq!(sent, Ok(Submitted::Admitted));
+    for is_lost_first in [true, false] {
+        let (mut world, pair) = World::pair(1);
+        world.post(pair.client_host, pair.client, b"gate");
+        let running = world.must_start(pair.server_host);
+        for _ in 0..3 {
+            let sent = world.node(pair.client_host).send(pair.client, &prefix(), Body::Borrowed(b"x"), None);
+            assert_eq!(sent, Ok(Submitted::Admitted));
+        }
+        world.run();
+        world.unlisten(pair.server_host);
+        world.hosts[pair.client_host].is_frozen = true;
+        if is_lost_first {
+            world.cut(pair.client_host);
+        }
+        world.shutdown(pair.server_host, 30 * SECOND);
+        world.cut(pair.client_host);
+        assert!(world.hosts[pair.server_host].report.is_none(), "two records have no permit yet");
+        assert_eq!(world.end_all(pair.server_host, running).len(), 3, "lost first: {is_lost_first}");
+        let report = world.hosts[pair.server_host].report.expect("nothing is left");
+        assert_eq!((report.outcome, report.counts.inbound_refused), (ShutdownOutcome::Stopped, 0));
     }
-    world.run();
-    world.unlisten(pair.server_host);
-    world.cut(pair.client_host);
-    world.shutdown(pair.server_host, 30 * SECOND);
-    assert!(world.hosts[pair.server_host].report.is_none(), "two records have no permit yet");
-    assert_eq!(world.end_all(pair.server_host, running).len(), 3);
-    let report = world.hosts[pair.server_host].report.expect("nothing is left");
-    assert_eq!((report.outcome, report.counts.inbound_refused), (ShutdownOutcome::Stopped, 0));
 }
 
 #[test]
