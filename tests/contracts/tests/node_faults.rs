@@ -219,7 +219,8 @@ fn s45_a_new_weight_is_told_and_used() {
 
 #[test]
 fn s32_each_reason_to_reject_and_whether_it_is_final() {
-    let cases: [(&str, RejectReason, bool, fn(&mut zlink_proto::node::ClientConfig)); 2] = [
+    type Change = fn(&mut zlink_proto::node::ClientConfig);
+    let cases: [(&str, RejectReason, bool, Change); 2] = [
         ("channel", RejectReason::ChannelMismatch, true, |config| config.channel = "other".into()),
         ("identity", RejectReason::SecurityIdentityMismatch, true, |config| {
             config.security_identity = "cluster-b".into();

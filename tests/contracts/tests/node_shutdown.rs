@@ -239,3 +239,48 @@ fn m62a_what_the_peer_accepted_before_it_heard_is_still_handled() {
     let report = world.hosts[server_host].report.expect("nothing is left");
     assert_eq!((report.outcome, report.counts.inbound_refused), (ShutdownOutcome::Stopped, 0));
 }
+
+#[test]
+fn m62a_what_a_lost_peer_had_sent_is_handled_before_the_host_stops() {
+    for is_lost_first in [true, false] {
+        let (mut world, pair) = World::pair(1);
+        world.post(pair.client_host, pair.client, b"gate");
+        let running = world.must_start(pair.server_host);
+        for _ in 0..3 {
+            let sent = world.node(pair.client_host).send(pair.client, &prefix(), Body::Borrowed(b"x"), None);
+            assert_eq!(sent, Ok(Submitted::Admitted));
+        }
+        world.run();
+        world.unlisten(pair.server_host);
+        world.hosts[pair.client_host].is_frozen = true;
+        if is_lost_first {
+            world.cut(pair.client_host);
+        }
+        world.shutdown(pair.server_host, 30 * SECOND);
+        world.cut(pair.client_host);
+        assert!(world.hosts[pair.server_host].report.is_none(), "two records have no permit yet");
+        assert_eq!(world.end_all(pair.server_host, running).len(), 3, "lost first: {is_lost_first}");
+        let report = world.hosts[pair.server_host].report.expect("nothing is left");
+        assert_eq!((report.outcome, report.counts.inbound_refused), (ShutdownOutcome::Stopped, 0));
+    }
+}
+
+#[test]
+fn m61_a_role_that_is_removed_answers_what_it_had_queued() {
+    let (mut world, pair) = World::pair(8);
+    let first = world.request(pair.client_host, pair.client, b"runs", 60);
+    let second = world.request(pair.client_host, pair.client, b"waits", 60);
+    let running = world.must_start(pair.server_host);
+    let (key, now) = (pair.server, world.now);
+    world.node(pair.server_host).host().remove_role(key, 5 * SECOND, now);
+    world.node(pair.server_host).with_socket(key, |_, _| ());
+    world.run();
+    assert_eq!(world.result(pair.client_host, second).as_deref(), Some("NotFound 102/14"));
+    assert!(world.result(pair.client_host, first).is_some(), "its connection ended");
+    assert_eq!(world.hosts[pair.server_host].gone.len(), 1, "the running handler is told");
+    assert!(world.end(pair.server_host, running).is_none());
+    assert_eq!(world.status(pair.server_host).owners.items, 0);
+    assert_eq!(world.status(pair.server_host).job_queue.in_use, 0);
+    let again = world.node(pair.server_host).add_server(server_config("tcp://server:1"), named("again"));
+    assert!(again.is_ok(), "the channel is free again");
+}
