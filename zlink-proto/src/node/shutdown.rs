@@ -21,7 +21,7 @@ pub fn leftovers(socket: &Socket) -> Leftovers {
     for peer in status.peers.iter().filter(|peer| !peer.is_ended) {
         left.records_unsent += peer.send.records;
         left.bytes_unsent += peer.send.used;
-        left.connections_open += 1;
+        left.connections_open += u64::from(!peer.blockers.hold);
     }
     left
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use zlink_testkit::vectors::Mismatch;
+use zlink_testkit::vectors::service::check_service;
 use zlink_testkit::vectors::wire::check_wire;
 
 /// Runs all files; the exit code says whether every vector gave what its file states.
@@ -40,6 +41,6 @@ fn check(file: &Path) -> Result<(usize, Vec<Mismatch>), Failed> {
     let vectors = value.as_array().ok_or("not a list of vectors")?;
     // Service vectors name the codec of each entry; frames need none.
     let is_service = vectors.iter().any(|vector| vector.get("codec").is_some());
-    let mismatches = if is_service { Vec::new() } else { check_wire(&text) };
+    let mismatches = if is_service { check_service(&text) } else { check_wire(&text) };
     Ok((vectors.len(), mismatches))
 }

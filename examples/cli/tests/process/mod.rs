@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// How long anything may take before a test gives up: a bound against hanging, not a claim about speed.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running `zlink` command with `--json`.
-pub struct Zlink {
+pub(crate) struct Zlink {
     child: Child,
     lines: Receiver<Value>,
     seen: Vec<Value>,
@@ -19,7 +19,7 @@ pub struct Zlink {
 
 impl Zlink {
     /// Starts `zlink ARGS… --json`.
-    pub fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_zlink"))
             .args(args)
             .arg("--json")
@@ -42,7 +42,7 @@ impl Zlink {
     }
 
     /// Starts a server and waits until it listens: the server and its endpoint.
-    pub fn serve(args: &[&str]) -> (Self, String) {
+    pub(crate) fn serve(args: &[&str]) -> (Self, String) {
         let mut all = vec!["serve"];
         all.extend_from_slice(args);
         let mut server = Self::start(&all);
@@ -52,12 +52,12 @@ impl Zlink {
     }
 
     /// The next line of this event that was not waited for before.
-    pub fn wait_event(&mut self, event: &str) -> Value {
+    pub(crate) fn wait_event(&mut self, event: &str) -> Value {
         self.wait_line(event, |line| line["event"] == event)
     }
 
     /// The next line for which `is_it` holds.
-    pub fn wait_line(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_line(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
@@ -78,14 +78,14 @@ impl Zlink {
     }
 
     /// Sends a signal by name, such as `TERM`.
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let status = Command::new("kill").args([&format!("-{name}"), &pid]).status().expect("kill runs");
         assert!(status.success(), "kill -{name} {pid}");
     }
 
     /// Resident memory, KiB.
-    pub fn resident_kib(&self) -> u64 {
+    pub(crate) fn resident_kib(&self) -> u64 {
         let mut text = String::new();
         std::fs::File::open(format!("/proc/{}/status", self.child.id()))
             .and_then(|mut file| file.read_to_string(&mut text))
@@ -95,7 +95,7 @@ impl Zlink {
     }
 
     /// Waits for the end: the summary line and the exit status.
-    pub fn finish(mut self) -> (Value, ExitStatus) {
+    pub(crate) fn finish(mut self) -> (Value, ExitStatus) {
         let summary = self.wait_line("summary", |line| {
             line["event"] == "summary" || line.get("attempted").is_some() || line.get("ok").is_some()
         });
@@ -118,11 +118,11 @@ impl Drop for Zlink {
 }
 
 /// Field `name` of a summary as a number.
-pub fn number(summary: &Value, name: &str) -> u64 {
+pub(crate) fn number(summary: &Value, name: &str) -> u64 {
     summary[name].as_u64().unwrap_or_else(|| panic!("no number {name} in {summary}"))
 }
 
 /// True if the long versions are wanted (`ZLINK_LONG=1`).
-pub fn is_long() -> bool {
+pub(crate) fn is_long() -> bool {
     std::env::var_os("ZLINK_LONG").is_some()
 }
