@@ -17,8 +17,9 @@ use zlink_driver::runtime::{self, Runtime};
 use zlink_proto::time::Timestamp;
 
 pub use zlink_driver::host::{
-    DiagnosticsLevel, HandlerError, HostOptions, HostState, HostStatus, JobQueueProfile, Message, OwnerOverflow,
-    Payload, Reply, ShutdownCounts, ShutdownOutcome, ShutdownReason, ShutdownReport, SocketName, Status,
+    DiagnosticsLevel, HandlerError, HostOptions, HostState, HostStatus, JobQueueProfile, Message,
+    OwnerOverflow, Payload, Reply, ShutdownCounts, ShutdownOutcome, ShutdownReason, ShutdownReport,
+    SocketName, Status,
 };
 pub use zlink_driver::{Error, ErrorKind, Family, Submission, TrySendError};
 
@@ -44,8 +45,8 @@ pub mod socket {
     use super::Tokio;
 
     pub use zlink_driver::socket::{
-        CloseReport, DuplicatePolicy, EndReason, Event, EventKind, Outgoing, Record, RoutingId, SetId, SocketOptions,
-        SocketStatus,
+        CloseReport, DuplicatePolicy, EndReason, Event, EventKind, Outgoing, Record, RoutingId, SetId,
+        SocketOptions, SocketStatus,
     };
 
     /// A DEALER: sends to one of its peers, chosen by weight.

@@ -339,6 +339,23 @@ fn h88_a_small_record_does_not_pass_a_parked_large_one() {
 }
 
 #[test]
+fn h88_room_that_does_not_fit_the_head_record_wakes_nobody() {
+    let options = HostOptions { owner_application_bytes_max: 2_000, ..jobs(100) };
+    let mut rig = Rig::with(options, 1);
+    let owner = rig.owner("orders");
+    for _ in 0..2 {
+        assert_eq!(local(&mut rig, owner, 500, false), Ok(()));
+    }
+    rig.arrive_one(0, Some(owner), 1_700, false);
+    rig.receive();
+    let job = rig.start().expect("queued");
+    let job = rig.end(job.running).expect("the second");
+    assert!(!rig.host.needs_turn(), "756 of 2,000 bytes are used, 1,956 are needed");
+    assert!(rig.end(job.running).is_none());
+    assert!(rig.host.needs_turn());
+}
+
+#[test]
 fn h88_records_in_front_of_the_one_without_room_are_taken() {
     let mut rig = Rig::with(items_max(2), 1);
     let (x, y) = (rig.owner("x"), rig.owner("y"));

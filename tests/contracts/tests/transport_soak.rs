@@ -37,6 +37,8 @@ struct Model {
     answered: BTreeSet<u64>,
     tokens: Vec<(NodeId, u64, ReplyToken)>,
     was_cut: bool,
+    /// Canary: the application loses one received record.
+    loses_one: bool,
 }
 
 struct World {
@@ -111,8 +113,13 @@ impl World {
             82..=84 => self.cancel(),
             85..=88 => self.pause(),
             89..=90 => self.silence(),
-            91 => self.cut(),
-            92..=97 => self.net.run(),
+            91 => match self.random.below(4) {
+                0 => self.cut(),
+                1 => self.finish_one(),
+                _ => self.reserve(),
+            },
+            92 => self.change(),
+            93..=97 => self.net.run(),
             _ => {
                 let step = self.random.below(700);
                 self.net.run_for(Duration::from_millis(step));
@@ -176,6 +183,7 @@ impl World {
         for one in self.net.receive(node, max) {
             let (sender, number) = parse(&one);
             match one.record.kind() {
+                Kind::Data if std::mem::take(&mut self.model.loses_one) => {}
                 Kind::Data => self.model.received.entry((node, sender)).or_default().push(number),
                 Kind::Request => {
                     let token = one.token.expect("a request has a token");
@@ -238,6 +246,60 @@ impl World {
     fn cut(&mut self) {
         self.model.was_cut = true;
         self.net.cut();
+    }
+
+    /// Limits and weights change while records flow.
+    fn change(&mut self) {
+        let nodes: Vec<_> = self.dealers.iter().chain(&self.routers).copied().collect();
+        let node = self.any(&nodes);
+        let hwm = Some([0, 200, 5_000, 100_000][self.random.below(4) as usize]);
+        let (what, weight) = (self.random.below(3), self.random.below(3) as u32 * 50);
+        let socket = self.net.socket(node);
+        match what {
+            0 => socket.set_send_hwm(hwm).expect("legal"),
+            1 => socket.set_receive_hwm(hwm).expect("legal"),
+            _ => socket.set_weight(weight).expect("legal"),
+        }
+    }
+
+    /// A set ends in order: what it had admitted arrives, what comes in while it ends may not.
+    fn finish_one(&mut self) {
+        let nodes: Vec<_> = self.dealers.iter().chain(&self.routers).copied().collect();
+        let node = self.any(&nodes);
+        let sets = self.net.ready_sets(node);
+        if sets.is_empty() {
+            return;
+        }
+        self.model.was_cut = true;
+        let set = sets[self.random.below(sets.len() as u64) as usize];
+        let now = self.net.now;
+        let reason = zlink_proto::transport::EndReason::Service("soak");
+        self.net.socket(node).finish_set(set, reason, Duration::from_millis(100), now);
+    }
+
+    /// Reservations, used, dropped or left to their deadline.
+    fn reserve(&mut self) {
+        let dealers = self.dealers.clone();
+        let node = self.any(&dealers);
+        let (number, size, how) = (self.model.next, self.size(), self.random.below(3));
+        self.model.next += 1;
+        let now = self.net.now;
+        let bytes = self.random.below(3_000);
+        let Ok(reservation) = self.net.socket(node).reserve(Target::Any, bytes, None, || now) else { return };
+        if !reservation.is_granted || how == 0 {
+            self.net.socket(node).release_reservation(reservation.operation, now);
+            return;
+        }
+        if how == 1 {
+            return;
+        }
+        let body = record(node, number, size);
+        match self.net.socket(node).send_reserved(reservation.operation, &mut body.as_slice(), now) {
+            Ok(()) => {
+                self.model.accepted.entry(node).or_default().insert(number);
+            }
+            Err(_) => self.net.socket(node).release_reservation(reservation.operation, now),
+        }
     }
 
     fn collect(&mut self) {
@@ -318,8 +380,33 @@ fn run(seed: u64, steps: usize) {
 
 #[test]
 fn o30_random_worlds_end_everything_once_and_lose_nothing() {
-    for seed in 0..60 {
+    let seeds = std::env::var("ZLINK_SOAK_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60);
+    for seed in 0..seeds {
         println!("seed {seed}");
         run(seed, 400);
     }
+}
+
+#[test]
+#[should_panic(expected = "something accepted was lost")]
+fn canary_a_lost_record_is_noticed() {
+    let mut world = World::new(1);
+    world.model.loses_one = true;
+    for _ in 0..20 {
+        world.send();
+    }
+    world.finish();
+}
+
+#[test]
+#[should_panic(expected = "something arrived that was never accepted")]
+fn canary_a_record_that_nobody_accepted_is_noticed() {
+    let mut world = World::new(1);
+    for _ in 0..20 {
+        world.send();
+    }
+    for numbers in world.model.accepted.values_mut() {
+        numbers.pop_last();
+    }
+    world.finish();
 }

@@ -356,6 +356,17 @@ fn first_fault(
     rows.into_iter().find(|(is_wrong, _)| *is_wrong).map(|(_, code)| code)
 }
 
+/// Inputs on which a check failed once.
+const REGRESSIONS: [&[u8]; 1] = [
+    // ERROR with more than 16 KiB behind it in the buffer.
+    b"\x01\0\0\0\xfc\x06}\x01\0n\0\0\0\xfc\x06\x07\xfd\xff\xc1\xfdnnnn.",
+];
+
+#[test]
+fn inputs_on_which_a_check_failed_once() {
+    REGRESSIONS.into_iter().for_each(fuzz::decoder);
+}
+
 /// Pseudo-random bytes that are the same in every run.
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

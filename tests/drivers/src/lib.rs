@@ -5,6 +5,7 @@ pub mod support;
 pub mod cancel;
 pub mod flow;
 pub mod hostile;
+pub mod hosts;
 pub mod lifecycle;
 pub mod order;
 pub mod requests;

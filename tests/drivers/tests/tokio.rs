@@ -1,7 +1,7 @@
 //! The suite on tokio, with one thread and with several.
 
 use std::future::Future;
-use zlink_driver_tests::{cancel, flow, hostile, lifecycle, order, requests};
+use zlink_driver_tests::{cancel, flow, hostile, hosts, lifecycle, order, requests};
 use zlink_driver_tokio::Tokio;
 
 fn one_thread(test: impl Future<Output = ()>) {
@@ -37,5 +37,8 @@ suite! {
         close_is_bounded_by_linger bind_errors unbind_may_keep_peers;
     cancel: a_dropped_send_was_not_sent a_send_admitted_before_the_drop_is_sent a_dropped_request_frees_its_slot
         a_dropped_receive_loses_nothing a_dropped_reply_answers;
+    hosts: an_echo fallbacks_and_metadata backpressure_loses_nothing a_slow_handler_makes_senders_wait
+        failures_of_handlers concurrency a_requester_that_is_gone two_servers_by_weight shutdown_loses_nothing
+        shutdown_is_bounded blocking_calls;
     hostile: bad_peers_are_closed_and_good_ones_go_on;
 }

@@ -4,17 +4,18 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::time::Duration;
 use zlink_proto::error::Failure;
-use zlink_proto::host::{HostOptions, ReplyResult, ShutdownReport, SocketKey};
+use zlink_proto::host::{HostOptions, HostStatus, ReplyResult, ShutdownReport, SocketKey};
 use zlink_proto::id::{ConnectionNumber, ListenerId, OperationId, RoutingId};
 use zlink_proto::message::Body;
 use zlink_proto::node::{
-    Answer, ClientConfig, HandlerConfig, Node, NodeOutput, Observed, ReplyId, ServerConfig, Started,
+    Answer, Claimed, ClientConfig, HandlerConfig, Node, NodeOutput, Observed, ReplyId, ServerConfig, Started,
 };
 use zlink_proto::time::Timestamp;
 use zlink_proto::transport::{
-    Connection, ConnectionIo, Outcome, Refused, Settled, SocketOptions, SocketOutput, Submitted,
+    Connection, ConnectionIo, Outcome, Refused, Settled, SocketOptions, SocketOutput, SocketStatus,
+    Submitted, Target,
 };
-use zlink_proto::wire::service::{CONTENT_JSON, Prefix};
+use zlink_proto::wire::service::{Admission, CONTENT_JSON, Content, Prefix, ServerDescriptor, ServiceRecord};
 
 /// Place of a host in its network.
 pub type HostId = usize;
@@ -176,6 +177,42 @@ impl World {
         &mut self.hosts[host].node
     }
 
+    /// Status of a host.
+    pub fn status(&mut self, host: HostId) -> HostStatus {
+        let now = self.now;
+        self.node(host).host().host().status(now)
+    }
+
+    /// What one socket of a host holds.
+    pub fn socket_status(&mut self, host: HostId, key: SocketKey) -> SocketStatus {
+        self.node(host).with_socket(key, |socket, _| socket.snapshot()).expect("the socket is there")
+    }
+
+    /// Any parts as a one-way record of a client, which a peer that keeps to the rules would not send.
+    pub fn send_parts(&mut self, host: HostId, key: SocketKey, parts: &[&[u8]]) {
+        let mut parts: Vec<Bytes> = parts.iter().map(|part| Bytes::copy_from_slice(part)).collect();
+        let sent = self
+            .node(host)
+            .with_socket(key, |socket, now| socket.send(Target::Any, &mut parts, None, || now));
+        assert_eq!(sent, Some(Ok(Submitted::Admitted)));
+        self.run();
+    }
+
+    /// Any parts as a request of a client.
+    pub fn request_parts(&mut self, host: HostId, key: SocketKey, parts: &[&[u8]]) -> OperationId {
+        let mut parts: Vec<Bytes> = parts.iter().map(|part| Bytes::copy_from_slice(part)).collect();
+        let sent = self
+            .node(host)
+            .with_socket(key, |socket, now| socket.request(Target::Any, &mut parts, None, now));
+        self.run();
+        sent.expect("the socket is there").expect("accepted")
+    }
+
+    /// Ready peers of a role.
+    pub fn peers(&mut self, host: HostId, key: SocketKey) -> u32 {
+        self.node(host).host().ready_peers(key)
+    }
+
     /// Sends from a client and lets everything happen.
     pub fn send(&mut self, host: HostId, key: SocketKey, payload: &[u8]) -> Result<Submitted, Refused> {
         let result = self.node(host).send(key, &prefix(), Body::Borrowed(payload), None);
@@ -240,6 +277,56 @@ impl World {
         self.end(host, started)
     }
 
+    /// Ends a job without an answer; the next one of its owner must be there.
+    pub fn end_and_keep(&mut self, host: HostId, started: Started) -> Started {
+        self.end(host, started).expect("the next job is ready")
+    }
+
+    /// Answers a request with parts made from its sequence, and ends the job.
+    pub fn reply_parts(&mut self, host: HostId, started: Started, make: impl FnOnce(u64) -> Vec<Bytes>) {
+        let id = started.reply.expect("a request");
+        let Claimed { socket, token } = self.node(host).host().claim_reply(id, 0).expect("open");
+        let mut parts = make(token.sequence());
+        let sent = self.node(host).with_socket(socket, |socket, now| socket.reply(token, &mut parts, || now));
+        assert_eq!(sent, Some(Ok(Submitted::Admitted)));
+        self.run();
+        self.end(host, started);
+    }
+
+    /// Any parts as a one-way record from the server of a pair to its first client.
+    pub fn send_as_server(&mut self, pair: Pair, mut parts: Vec<Bytes>) {
+        let sent = self.node(pair.server_host).with_socket(pair.server, |socket, now| {
+            let set = socket.snapshot().peers[0].set;
+            socket.send(Target::Set(set), &mut parts, None, || now)
+        });
+        assert_eq!(sent, Some(Ok(Submitted::Admitted)));
+        self.run();
+    }
+
+    /// An update from the server of a pair, whatever it says.
+    pub fn send_update(&mut self, pair: Pair, update: ServerDescriptor<'_>) {
+        let record = ServiceRecord::of(Content::Update(Admission::Server(update)));
+        self.send_as_server(pair, record.to_parts());
+    }
+
+    /// Nothing waits for a handler of this host.
+    pub fn start_is_idle(&mut self, host: HostId) -> bool {
+        !self.node(host).host().host().has_ready()
+    }
+
+    /// Ends a running job and then everything that comes after it. Gives the payloads of what came after.
+    pub fn end_all(&mut self, host: HostId, started: Started) -> Vec<Bytes> {
+        let mut seen = Vec::new();
+        let mut next = self.end(host, started);
+        while let Some(job) = next {
+            let payload = job.job.payload();
+            next = if job.reply.is_some() { self.answer(host, job, &payload) } else { self.end(host, job) };
+            seen.push(payload);
+        }
+        seen.extend(self.run_jobs(host));
+        seen
+    }
+
     /// Runs every job that there is, in order; requests are answered with their payload. Gives the payloads.
     pub fn run_jobs(&mut self, host: HostId) -> Vec<Bytes> {
         let mut seen = Vec::new();
@@ -250,11 +337,8 @@ impl World {
             }
             while let Some(job) = next {
                 let payload = job.job.payload();
-                next = if job.reply.is_some() {
-                    self.answer(host, job, &payload)
-                } else {
-                    self.end(host, job)
-                };
+                next =
+                    if job.reply.is_some() { self.answer(host, job, &payload) } else { self.end(host, job) };
                 seen.push(payload);
             }
         }
@@ -382,7 +466,9 @@ impl World {
                 entry.listeners.retain(|(_, _, other)| *other != listener);
             }
             NodeOutput::Socket(..) | NodeOutput::Changed(_) | NodeOutput::Host(_) => {}
-            NodeOutput::Settled(_, Settled { operation, outcome }) => entry.settled.push((operation, outcome)),
+            NodeOutput::Settled(_, Settled { operation, outcome }) => {
+                entry.settled.push((operation, outcome))
+            }
             NodeOutput::RequesterGone(id) => entry.gone.push(id),
             NodeOutput::Stopped(report) => entry.report = Some(report),
         }

@@ -42,6 +42,7 @@ mod samples;
 mod shutdown;
 mod sources;
 mod status;
+mod status_text;
 mod turn;
 mod waiting;
 

@@ -109,10 +109,12 @@ fn perform(
                 desk.push_news(News::FenceOver { set });
             }
         }
-        Action::Fence { set } => match socket.fence(set, now) {
-            Some(id) => fill(socket, set, Slot::Probe, Command::LivenessProbe, id),
-            None => desk.push_news(News::FenceOver { set }),
-        },
+        Action::Fence { set } => {
+            // A set that ended meanwhile has its fence until its last record was taken.
+            if let Some(id) = socket.fence(set, now) {
+                fill(socket, set, Slot::Probe, Command::LivenessProbe, id);
+            }
+        }
         Action::Answer { token, result } => {
             let mut record = ReplyRecord::failed(token.sequence(), result.result, result.code);
             note_reply(desk, socket.reply(token, &mut record, clock));

@@ -42,8 +42,8 @@ impl HostSide {
                 if let Some(role) = self.role_mut(key) {
                     role.sessions.lose(set);
                 }
+                // What it had sent before is admitted as in serving (M-62a); its fence ends with its source.
                 self.replies.leave(source);
-                self.host.fence_over(source);
                 self.note_change(key);
             }
             News::Drained { set } => {

@@ -84,7 +84,7 @@ impl HostSide {
                     let set = session.set;
                     if session.is_live() {
                         actions.push(Action::Fence { set });
-                    } else {
+                    } else if !session.is_admitted() {
                         without_fence.push(SourceId { socket: *key, set });
                     }
                 }

@@ -18,8 +18,8 @@ use crate::error::{ErrorKind, Failure, Submission};
 use crate::host::{
     HostOptions, HostOutput, OptionsError, ReplyResult, ShutdownReport, ShutdownStep, SocketKey,
 };
-use crate::id::{EndpointId, ListenerId, OperationId, SetId};
-use crate::message::{Body, Outgoing};
+use crate::id::{EndpointId, ListenerId, OperationId};
+use crate::message::Body;
 use crate::time::Timestamp;
 use crate::transport::{self, Connection, Refused, Settled, Socket, SocketOutput, Submitted, Target};
 use crate::wire::SocketType;
@@ -268,20 +268,6 @@ impl Node {
             .and_then(|result| result)
     }
 
-    /// Any record to any target of a socket, as the raw socket takes it; for tests of what a peer must not do.
-    ///
-    /// # Errors
-    /// As [`Socket::send`].
-    pub fn send_raw(
-        &mut self,
-        key: SocketKey,
-        target: Target<'_>,
-        record: &mut impl Outgoing,
-    ) -> Result<Submitted, Refused> {
-        self.with_socket(key, |socket, now| socket.send(target, record, None, || now))
-            .unwrap_or(Err(NO_ROLE.into()))
-    }
-
     fn submit<T>(
         &mut self,
         key: SocketKey,
@@ -405,11 +391,6 @@ impl Node {
             return Some(NodeOutput::RequesterGone(id));
         }
         world.host.host_mut().poll_output().map(NodeOutput::Host)
-    }
-
-    /// The set of a peer by its routing id (server side), for tests and observation.
-    pub fn set_named(&self, key: SocketKey, name: &crate::id::RoutingId) -> Option<SetId> {
-        self.world.sockets.get(key.index())?.as_ref()?.socket.peer_named(name)
     }
 
     /// Panics if a sum or a set does not match. For tests.

@@ -39,10 +39,18 @@ struct DueLine {
 }
 
 /// All timers of operations of one socket.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Deadlines {
+    /// No timer is earlier.
+    bound: Timestamp,
     lines: Vec<DueLine>,
     ordered: BTreeMap<(Timestamp, u64), u32>,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self { bound: Timestamp::from_nanos(u64::MAX), lines: Vec::new(), ordered: BTreeMap::new() }
+    }
 }
 
 impl Deadlines {
@@ -52,6 +60,7 @@ impl Deadlines {
         let Some(line) = self.line_for(timeout) else {
             return self.arm_at(operations, slot, at);
         };
+        self.bound = self.bound.min(at);
         let tail = self.lines[line].tail;
         operations[slot].due = DueLink { at, prev: tail, next: NONE, line: line as u16 };
         if tail == NONE {
@@ -64,6 +73,7 @@ impl Deadlines {
 
     /// Arms the timer of `slot` for any time.
     pub(crate) fn arm_at(&mut self, operations: &mut Operations, slot: u32, at: Timestamp) {
+        self.bound = self.bound.min(at);
         let serial = operations[slot].serial;
         operations[slot].due = DueLink { at, prev: NONE, next: NONE, line: ORDERED };
         self.ordered.insert((at, serial), slot);
@@ -115,8 +125,15 @@ impl Deadlines {
     }
 
     /// The operation that is due at `now` and comes first, by time, then by age (O-33).
-    pub(crate) fn due(&self, operations: &Operations, now: Timestamp) -> Option<u32> {
-        self.first(operations).filter(|&(at, _, _)| at <= now).map(|(_, _, slot)| slot)
+    #[inline]
+    pub(crate) fn due(&mut self, operations: &Operations, now: Timestamp) -> Option<u32> {
+        if now < self.bound { None } else { self.find_due(operations, now) }
+    }
+
+    fn find_due(&mut self, operations: &Operations, now: Timestamp) -> Option<u32> {
+        let first = self.first(operations);
+        self.bound = first.map_or(Timestamp::from_nanos(u64::MAX), |(at, _, _)| at);
+        first.filter(|&(at, _, _)| at <= now).map(|(_, _, slot)| slot)
     }
 
     fn first(&self, operations: &Operations) -> Option<(Timestamp, u64, u32)> {
@@ -131,6 +148,7 @@ impl Deadlines {
     /// Every entry that waits has exactly one timer, and lines are in order.
     pub(crate) fn check_invariants(&self, operations: &Operations) {
         let mut armed = self.ordered.len();
+        assert!(self.next(operations).is_none_or(|next| next >= self.bound), "a timer before the bound");
         for line in &self.lines {
             let (mut slot, mut last) = (line.head, Timestamp::ZERO);
             while slot != NONE {

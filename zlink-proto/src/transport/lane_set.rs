@@ -5,12 +5,13 @@
 //!    └───────────────────────────────────┴────────────────────────────────▲
 //! ```
 
-use super::deadlines::NONE;
 use super::admission::AdmissionClock;
+use super::deadlines::NONE;
 use super::event::EndReason;
 use super::flow::{Blockers, SetFlow};
+use super::keyed::Keyed;
 use super::liveness::Liveness;
-use super::operations::{Keyed, Line};
+use super::operations::Line;
 use super::receive_queue::ReceiveQueue;
 use super::send_queue::SendQueue;
 use super::tokens::TokenList;

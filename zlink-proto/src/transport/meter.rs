@@ -106,8 +106,22 @@ impl Meter {
             && (self.fits(charge) || (self.records == 0 && self.used.checked_add(charge).is_some()))
     }
 
-    /// The byte test of a whole record (B-07). `is_first_test`: it counts as an attempt (B-48).
+    /// Admits a new record that has room without reaching the limit, so that the state stays open. False: nothing changed.
     #[inline]
+    pub(crate) fn admit_easily(&mut self, charge: u64) -> bool {
+        // Wraps to the largest limit for an unlimited queue.
+        let last = self.applied.wrapping_sub(1);
+        let sum = self.used.saturating_add(charge);
+        if self.is_full || self.is_deferred() || sum >= last {
+            return false;
+        }
+        self.statistics.attempts += 1;
+        self.used = sum;
+        self.records += 1;
+        true
+    }
+
+    /// The byte test of a whole record (B-07). `is_first_test`: it counts as an attempt (B-48).
     pub(crate) fn admit_record(&mut self, charge: u64, is_first_test: bool) -> bool {
         self.statistics.attempts += u64::from(is_first_test);
         if !self.has_room(charge) {

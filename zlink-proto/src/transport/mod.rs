@@ -7,6 +7,7 @@ pub mod endpoint;
 mod event;
 pub(crate) mod exchange;
 mod flow;
+mod keyed;
 mod lane_set;
 pub mod liveness;
 mod meter;

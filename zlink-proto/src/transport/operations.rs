@@ -12,7 +12,6 @@ use crate::time::Timestamp;
 use crate::wire::Outbox;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::hash::{BuildHasher, Hasher};
 use hashbrown::HashTable;
 
 /// What kind of call an operation is.
@@ -63,6 +62,8 @@ pub(crate) struct Operation {
     pub(crate) sequence: u64,
     pub(crate) charge: u64,
     pub(crate) bytes: u64,
+    /// Since when it waits, or was submitted.
+    pub(crate) since: Timestamp,
     /// Its deadline D (O-11).
     pub(crate) deadline: Timestamp,
     pub(crate) due: DueLink,
@@ -142,7 +143,7 @@ impl Operations {
     }
 
     /// A new entry, in no line yet.
-    pub(crate) fn insert(&mut self, family: Family, deadline: Timestamp) -> u32 {
+    pub(crate) fn insert(&mut self, family: Family, since: Timestamp, deadline: Timestamp) -> u32 {
         let serial = self.next_order();
         let entry = Operation {
             serial,
@@ -154,6 +155,7 @@ impl Operations {
             sequence: 0,
             charge: 0,
             bytes: 0,
+            since,
             deadline,
             due: DueLink::default(),
             prev: NONE,
@@ -245,12 +247,16 @@ impl Operations {
         });
     }
 
-    /// The registered request of this sequence.
-    pub(crate) fn by_sequence(&self, sequence: u64) -> Option<u32> {
+    /// Ends the registration of the request of this sequence that was admitted on `set`.
+    pub(crate) fn take_answered(&mut self, sequence: u64, set: SetId) -> Option<u32> {
         let entries = &self.entries;
-        self.pending
-            .find(self.hasher.hash(sequence), |&slot| entries[slot as usize].sequence == sequence)
-            .copied()
+        let found = self.pending.find_entry(self.hasher.hash(sequence), |&slot| {
+            let entry = &entries[slot as usize];
+            entry.sequence == sequence && entry.place == Place::Pending && entry.set == set
+        });
+        let (slot, _) = found.ok()?.remove();
+        self.release_pending();
+        Some(slot)
     }
 
     /// Ends the registration of `register`.
@@ -259,6 +265,10 @@ impl Operations {
         if let Ok(found) = self.pending.find_entry(self.hasher.hash(sequence), |&other| other == slot) {
             found.remove();
         }
+        self.release_pending();
+    }
+
+    fn release_pending(&mut self) {
         if self.pending.is_empty() && self.pending.capacity() > 256 {
             self.pending = HashTable::new();
         }
@@ -289,62 +299,5 @@ impl core::ops::Index<u32> for Operations {
 impl core::ops::IndexMut<u32> for Operations {
     fn index_mut(&mut self, slot: u32) -> &mut Operation {
         &mut self.entries[slot as usize]
-    }
-}
-
-/// A keyed hash for names and numbers that peers choose: they cannot know which ones collide.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Keyed {
-    pub(crate) key: [u64; 2],
-}
-
-impl BuildHasher for Keyed {
-    type Hasher = KeyedHasher;
-    fn build_hasher(&self) -> KeyedHasher {
-        KeyedHasher { state: self.key[0], key: self.key[1] }
-    }
-}
-
-/// Multiplies and folds 8 bytes at a time.
-#[derive(Debug)]
-pub(crate) struct KeyedHasher {
-    state: u64,
-    key: u64,
-}
-
-impl KeyedHasher {
-    fn mix(&mut self, word: u64) {
-        let product = u128::from(self.state ^ word).wrapping_mul(u128::from(self.key | 1));
-        self.state = (product as u64) ^ ((product >> 64) as u64) ^ self.key.rotate_left(23);
-    }
-}
-
-impl Hasher for KeyedHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        let words = bytes.chunks_exact(8);
-        let rest = words.remainder();
-        for word in words {
-            let mut whole = [0; 8];
-            whole.copy_from_slice(word);
-            self.mix(u64::from_le_bytes(whole));
-        }
-        if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            self.mix(u64::from_le_bytes(last) ^ (rest.len() as u64) << 56);
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.mix(word);
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.mix(word as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        let product = u128::from(self.state).wrapping_mul(u128::from(self.key.rotate_left(17) | 1));
-        (product as u64) ^ ((product >> 64) as u64)
     }
 }

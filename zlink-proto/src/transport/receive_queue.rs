@@ -4,6 +4,10 @@ use super::exchange::Refusal;
 use super::meter::Meter;
 use crate::wire::{Allowance, Kind, Record};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// Places for records that an empty queue may keep.
+const RELEASE_ABOVE: usize = 64;
 
 /// Complete records of one peer until they are taken, and the charge of the one under reception.
 #[derive(Debug)]
@@ -15,6 +19,8 @@ pub(crate) struct ReceiveQueue {
     /// The record under reception was counted as an attempt, and as a blocked one (B-48).
     is_open_counted: bool,
     is_open_blocked: bool,
+    /// Most records since `release`.
+    longest: usize,
 }
 
 impl ReceiveQueue {
@@ -25,6 +31,7 @@ impl ReceiveQueue {
             refused: None,
             is_open_counted: false,
             is_open_blocked: false,
+            longest: 0,
         }
     }
 
@@ -71,6 +78,7 @@ impl ReceiveQueue {
     pub(crate) fn commit(&mut self, charge: u64, count: u64, largest: u64) {
         if count > 0 {
             self.meter.commit(charge, count);
+            self.longest = self.longest.max(self.records.len());
             self.meter.note_oversize(largest);
         }
     }
@@ -105,6 +113,34 @@ impl ReceiveQueue {
         }
     }
 
+    /// Adds completed records of one kind as they are.
+    pub(crate) fn append(&mut self, records: &mut Vec<Record>) {
+        self.records.extend(records.drain(..));
+    }
+
+    /// Number and charge of the data records at the head, at most `count`.
+    pub(crate) fn leading_data(&self, count: usize) -> (usize, u64) {
+        let data = self.records.iter().take(count).take_while(|record| record.kind() == Kind::Data);
+        data.fold((0, 0), |(number, charge), record| (number + 1, charge + record.charge()))
+    }
+
+    /// Takes the record at the head with its charge if it is data and no reply comes to the head by that.
+    pub(crate) fn pop_data(&mut self) -> Option<(Record, bool)> {
+        let is_data = self.records.front()?.kind() == Kind::Data;
+        let next = self.records.get(1).map(Record::kind);
+        if !is_data || matches!(next, Some(Kind::Reply | Kind::ErrorReply)) {
+            return None;
+        }
+        let record = self.records.pop_front()?;
+        let reads_on = self.end(record.charge(), 1);
+        Some((record, reads_on))
+    }
+
+    /// Removes `count` records from the head; the caller ends their charges with `end`.
+    pub(crate) fn drain(&mut self, count: usize) -> impl Iterator<Item = Record> {
+        self.records.drain(..count)
+    }
+
     /// Removes the head without ending its charge, which the caller does for a whole batch with `end`.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Record> {
@@ -125,12 +161,9 @@ impl ReceiveQueue {
     #[must_use]
     pub(crate) fn retry(&mut self, is_tried: bool) -> bool {
         let Some(refusal) = self.refused else { return false };
-        // A part of the record under reception enters an otherwise empty queue whatever the state says (B-08).
-        if !is_tried && !(refusal.is_first || self.meter.holds_records()) {
-            self.refused = None;
-            return true;
-        }
-        if !is_tried {
+        // A later part of the record under reception enters an otherwise empty queue whatever the state says (B-08).
+        let finishes_alone = !refusal.is_first && !self.meter.holds_records();
+        if !is_tried && !finishes_alone {
             return false;
         }
         if self.meter.has_room_for_part(refusal.charge, refusal.is_first) {
@@ -166,11 +199,12 @@ impl ReceiveQueue {
         }
     }
 
-    /// Gives memory back that an empty queue does not need.
+    /// Gives memory back if the queue is empty and had much more than it needed since the last time.
     pub(crate) fn release(&mut self) {
-        if self.records.is_empty() {
-            self.records = VecDeque::new();
+        if self.records.is_empty() && self.records.capacity() > RELEASE_ABOVE.max(4 * self.longest) {
+            self.records = VecDeque::with_capacity(self.longest);
         }
+        self.longest = self.records.len();
     }
 
     pub(crate) fn check_invariants(&self, record_charge_max: Option<u64>) {

@@ -71,11 +71,8 @@ impl Selector {
         Some(won.set)
     }
 
-    pub(crate) fn sets(&self) -> impl Iterator<Item = SetId> {
-        self.candidates.iter().map(|candidate| candidate.set)
-    }
-
-    /// Accumulators by set, for tests and status.
+    /// Accumulators by set, for tests.
+    #[cfg(test)]
     pub(crate) fn accumulators(&self) -> impl Iterator<Item = (SetId, u32, i64)> {
         self.candidates.iter().map(|candidate| (candidate.set, candidate.weight, candidate.accumulator))
     }

@@ -290,3 +290,76 @@ fn split_property(name_len: usize, bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])
     let (value, bytes) = bytes.split_at_checked(u32::from_be_bytes(*size) as usize)?;
     Some((name, value, bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(bytes: &'static [u8]) -> RoutingId {
+        RoutingId::new(bytes).unwrap_or_default()
+    }
+
+    #[test]
+    fn w29_ready_of_a_dealer_has_all_properties_in_the_order_of_the_table() {
+        let mut frame = Vec::new();
+        encode_ready(SocketType::Dealer, &id(b"CLI"), 0, Some((1, 0)), &mut frame);
+        let expected: [&[u8]; 6] = [
+            &[0x5a, 1, 2, 0, 0, 0, 0, 114, 4],
+            b"\x0bSocket-Type\0\0\0\x06DEALER",
+            b"\x0aRouting-Id\0\0\0\x03CLI",
+            b"\x16Zlink-Max-Message-Size\0\0\0\x08\0\0\0\0\0\0\0\0",
+            b"\x10Zlink-Lane-Count\0\0\0\x01\x01",
+            b"\x0aZlink-Lane\0\0\0\x01\0",
+        ];
+        assert_eq!(frame, expected.concat());
+    }
+
+    #[test]
+    fn w30_ready_of_other_types_has_metadata_only_with_a_maximum() {
+        let mut frame = Vec::new();
+        encode_ready(SocketType::Pub, &id(b"P"), 0, None, &mut frame);
+        assert_eq!(frame, [0x5a, 1, 2, 0, 0, 0, 0, 1, 4]);
+        frame.clear();
+        encode_ready(SocketType::Pub, &id(b"P"), 9, None, &mut frame);
+        let expected: [&[u8]; 3] = [
+            &[0x5a, 1, 2, 0, 0, 0, 0, 55, 4],
+            b"\x0bSocket-Type\0\0\0\x03PUB",
+            b"\x16Zlink-Max-Message-Size\0\0\0\x08\0\0\0\0\0\0\0\x09",
+        ];
+        assert_eq!(frame, expected.concat());
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let hello = Hello { socket_type: SocketType::Router, routing_id: id(b"R") };
+        let mut frame = Vec::new();
+        encode_hello(&hello, &mut frame);
+        assert_eq!(decode_hello(SocketType::Dealer, &frame[8..]), Ok(hello.clone()));
+        frame.clear();
+        encode_ready(SocketType::Router, &id(b"R"), 77, Some((2, 1)), &mut frame);
+        let ready = Ready { max_message_bytes: 77, lanes: Some((2, 1)) };
+        assert_eq!(decode_ready(SocketType::Router, &hello, &frame[8..]), Ok(ready));
+        for state in [Flow::Running, Flow::Paused] {
+            let flow = FlowState { state, epoch: 3 };
+            frame.clear();
+            encode_flow(flow, &mut frame);
+            assert_eq!((decode_flow(&frame[8..]), frame.len()), (Some(flow), 27));
+        }
+        for (weight, read) in [(0, Some(0)), (10_000, Some(10_000)), (10_001, None)] {
+            frame.clear();
+            encode_weight(weight, &mut frame);
+            assert_eq!(decode_weight(&frame[8..]), read);
+        }
+    }
+
+    #[test]
+    fn w22_a_malformed_error_is_7f_without_a_reason() {
+        let mut frame = Vec::new();
+        encode_error(&Fault::other("subscription limit"), &mut frame);
+        let error = decode_error(&frame[8..]);
+        assert!(error.is(FaultCode::Other) && error.reason == "subscription limit");
+        for body in [&[5_u8][..], &[5, 4], &[5, 4, 1], &[5, 4, 1, b'a', b'b']] {
+            assert_eq!(decode_error(body), ErrorFrame { code: 0x7f, reason: Bytes::new() });
+        }
+    }
+}

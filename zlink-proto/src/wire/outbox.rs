@@ -138,12 +138,12 @@ impl Outbox {
             memory.extend_from_slice(body);
             return packed;
         }
-        self.push_body(&part.body);
+        self.push_body(part.body);
         packed + body.len()
     }
 
     /// Appends a body by reference. Its bytes are counted by the caller.
-    fn push_body(&mut self, body: &Body<'_>) {
+    fn push_body(&mut self, body: Body<'_>) {
         let bytes = match body {
             Body::Shared(bytes) => Bytes::clone(bytes),
             Body::Borrowed(bytes) => Bytes::copy_from_slice(bytes),

@@ -206,3 +206,86 @@ impl Eq for Record {}
 pub(super) fn has_more(frames: &[u8], offset: usize) -> bool {
     frames.get(offset.saturating_add(2)).is_some_and(|flags| flags & MORE != 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    /// The same record stored in both ways.
+    fn both(kind: Kind, sequence: u64, parts: &[&'static [u8]]) -> [Record; 2] {
+        let mut frames = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            let flags = if index + 1 < parts.len() { MORE } else { 0 };
+            let kind = if index == 0 { kind } else { Kind::Data };
+            frames.extend_from_slice(&crate::wire::frame::encode_header(flags, kind, part.len() as u32));
+            if kind != Kind::Data {
+                frames.extend_from_slice(&sequence.to_be_bytes());
+            }
+            frames.extend_from_slice(part);
+        }
+        let apart = parts.iter().map(|part| Bytes::from_static(part)).collect();
+        [
+            Record::from_frames(kind, sequence, parts.len() as u16, frames.into()),
+            Record::from_parts(kind, sequence, apart),
+        ]
+    }
+
+    #[test]
+    fn both_ways_of_storing_a_record_show_the_same() {
+        let cases: [&[&[u8]]; 5] = [
+            &[b""],
+            &[b"one"],
+            &[b"", b"", b""],
+            &[b"a", b"", b"long enough"],
+            &[b"x", b"x", b"y", b"", b"z"],
+        ];
+        for parts in cases {
+            for (kind, sequence) in [(Kind::Data, 0), (Kind::Request, 7), (Kind::ErrorReply, u64::MAX)] {
+                let [frames, apart] = both(kind, sequence, parts);
+                assert_eq!(frames, apart);
+                for mut record in [frames, apart] {
+                    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+                    assert_eq!((record.kind(), record.sequence()), (kind, sequence));
+                    assert_eq!((record.part_count(), record.payload_len()), (parts.len(), bytes));
+                    assert_eq!(record.charge(), (bytes + 64 * parts.len()) as u64);
+                    assert_eq!(record.parts().len(), parts.len());
+                    for _ in 0..2 {
+                        assert_eq!(record.parts().collect::<Vec<_>>(), parts);
+                        for (index, part) in parts.iter().enumerate() {
+                            assert_eq!(record.part(index), Some(*part));
+                            assert_eq!(record.part_bytes(index).as_deref(), Some(*part));
+                        }
+                        assert_eq!((record.part(parts.len()), record.part_bytes(parts.len())), (None, None));
+                        record.detach();
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn records_that_differ_are_not_equal() {
+        let record = |kind, sequence, parts| Record::from_parts(kind, sequence, parts);
+        let (a, b) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
+        let first = record(Kind::Request, 1, vec![a.clone(), b.clone()]);
+        assert_ne!(first, record(Kind::Reply, 1, vec![a.clone(), b.clone()]));
+        assert_ne!(first, record(Kind::Request, 2, vec![a.clone(), b.clone()]));
+        assert_ne!(first, record(Kind::Request, 1, vec![b, a.clone()]));
+        assert_ne!(first, record(Kind::Request, 1, vec![a]));
+    }
+
+    #[test]
+    fn b02_charge_of_a_record() {
+        assert_eq!(charge(0, 1), 64);
+        assert_eq!(charge(36, 1), 100);
+        assert_eq!(charge(6, 2), 134);
+        assert_eq!(charge(u64::MAX, 1), u64::MAX);
+    }
+
+    #[test]
+    #[should_panic(expected = "1 to 1,024 parts")]
+    fn w45_a_record_without_parts_is_refused() {
+        let _ = Record::from_parts(Kind::Data, 0, Vec::new());
+    }
+}

@@ -90,7 +90,8 @@ impl<R: Runtime> HostBuilder<R> {
     /// # Errors
     /// `InvalidOperation`: an option is out of range (all are listed), or there is no runtime.
     pub fn start(self) -> Result<Host<R>, Error> {
-        let invalid = |error: &dyn std::fmt::Display| Error::setup(ErrorKind::InvalidOperation, "host", error);
+        let invalid =
+            |error: &dyn std::fmt::Display| Error::setup(ErrorKind::InvalidOperation, "host", error);
         let runtime = R::current().map_err(|error| invalid(&error))?;
         let now = runtime.now();
         let side = HostSide::new(self.options, now).map_err(|error| invalid(&error))?;

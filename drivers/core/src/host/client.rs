@@ -81,17 +81,19 @@ impl<R: Runtime> ClientBuilder<R> {
         net::parse(endpoint, EndpointUse::Connect)?;
         self.host.complete(&mut self.options, self.has_send_timeout);
         self.options.machine.service_selection = true;
-        let socket = new_socket(SocketType::Dealer, &self.options, &self.channel)?;
+        let mut socket = new_socket(SocketType::Dealer, &self.options, &self.channel)?;
         let config = ClientConfig {
             channel: self.channel.clone(),
             security_identity: self.host.security_identity.clone(),
-            max_message_bytes: self.options.machine.max_message_size,
         };
-        let key = self.host.shared.section(|locked| locked.side.add_client(config));
-        let key = key.map_err(|failure| Error::new(failure, Family::Setup, &*self.channel, Duration::ZERO))?;
+        let now = self.host.shared.runtime.now();
+        let added = self.host.shared.section(|locked| locked.side.add_client(config, &mut socket, now));
+        let (key, side) =
+            added.map_err(|failure| Error::new(failure, Family::Setup, &*self.channel, Duration::ZERO))?;
         let name = SocketName { is_server: false, channel: self.channel.clone() };
-        let socket = self.host.attach(key, name, socket, self.options.net.clone());
-        let inner = Inner { host: self.host, key, socket, channel: self.channel, prefixes: Prefixes::default() };
+        let socket = self.host.attach(key, name, socket, side, self.options.net.clone());
+        let inner =
+            Inner { host: self.host, key, socket, channel: self.channel, prefixes: Prefixes::default() };
         let client = Client { inner: Arc::new(inner) };
         client.connect_also(endpoint)?;
         Ok(client)
@@ -114,7 +116,7 @@ struct Inner<R: Runtime> {
 
 impl<R: Runtime> Drop for Inner<R> {
     fn drop(&mut self) {
-        self.host.detach(self.key, &self.socket);
+        self.host.detach(self.key);
     }
 }
 
@@ -154,10 +156,10 @@ impl<R: Runtime> Client<R> {
         let mut key = WaiterKey::default();
         let result = poll_fn(|context| {
             shared.section(|locked| {
-                if locked.side.admitted_peers(self.inner.key) > 0 {
+                if locked.side.ready_peers(self.inner.key) > 0 {
                     return Poll::Ready(Ok(()));
                 }
-                if shared.is_sealed() {
+                if locked.side.host().is_sealed() {
                     return Poll::Ready(Err(self.address(Family::Setup).error(SEALED, Duration::ZERO)));
                 }
                 locked.peer_waiters.register(&mut key, context.waker());
@@ -192,7 +194,10 @@ impl<R: Runtime> Client<R> {
             TrySendError::Failed(message, address.error(failure, Duration::ZERO))
         })?;
         let mut prepared = SendMessage(prepared);
-        let sent = self.inner.socket.section(|locked| locked.socket.try_send(Target::Any, &mut prepared.record()));
+        let sent = self.inner.socket.section(|locked| {
+            locked.check_sealed()?;
+            locked.socket.try_send(Target::Any, &mut prepared.record())
+        });
         let message = prepared.0;
         match sent {
             Ok(()) => Ok(()),
@@ -205,9 +210,6 @@ impl<R: Runtime> Client<R> {
 
     /// Books room for a payload of `bytes`: the send with it cannot wait any more (O-35).
     pub fn reserve(&self, bytes: u64) -> ClientReserve<'_, R> {
-        if self.inner.host.shared.is_sealed() {
-            return ClientReserve::ended(self.address(Family::Client).error(SEALED, Duration::ZERO));
-        }
         // Head, envelope, names of any length and the second part; what is too much returns with the send.
         let bytes = bytes.saturating_add(self.inner.channel.len() as u64 + 600);
         ClientReserve::new(self, self.address(Family::Client), bytes)
@@ -252,10 +254,10 @@ impl<R: Runtime> Client<R> {
 
     /// Checks a message before anything is submitted.
     #[inline]
-    pub(super) fn prepare<'a>(&'a self, message: Message<'a>) -> Result<ChannelMessage<'a>, (Message<'a>, Failure)> {
-        if self.inner.host.shared.is_sealed() {
-            return Err((message, SEALED));
-        }
+    pub(super) fn prepare<'a>(
+        &'a self,
+        message: Message<'a>,
+    ) -> Result<ChannelMessage<'a>, (Message<'a>, Failure)> {
         if message.has_illegal_metadata() {
             return Err((message, BAD_METADATA));
         }

@@ -84,6 +84,8 @@ impl<R> Clone for Context<R> {
 
 impl<R> fmt::Debug for Context<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("is_requester_gone", &self.is_requester_gone()).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("is_requester_gone", &self.is_requester_gone())
+            .finish_non_exhaustive()
     }
 }

@@ -12,10 +12,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use zlink_proto::error::{ErrorKind, Failure};
-use zlink_proto::host::ReplyResult;
-use zlink_proto::wire::Record;
-use zlink_proto::wire::service::{Content, Sender, ServiceRecord, decode};
+use zlink_proto::node::Answer;
 
 /// A call, or the reason why it never began.
 enum Call<F> {
@@ -82,7 +79,11 @@ pub struct ClientRequest<'a, R: Runtime> {
 }
 
 impl<'a, R: Runtime> ClientRequest<'a, R> {
-    pub(super) const fn new(shared: &'a Shared<R>, address: Address<'a>, message: ChannelMessage<'a>) -> Self {
+    pub(super) const fn new(
+        shared: &'a Shared<R>,
+        address: Address<'a>,
+        message: ChannelMessage<'a>,
+    ) -> Self {
         let call = Requesting::new(shared, address, RequestMessage(message));
         Self { call: Call::Runs(call), end: Some((shared, address)) }
     }
@@ -107,48 +108,26 @@ impl<R: Runtime> Future for ClientRequest<'_, R> {
         let this = self.get_mut();
         let Poll::Ready(result) = this.call.poll(context) else { return Poll::Pending };
         let (record, wait) = result?;
-        Poll::Ready(read_reply(&record).map_err(|failure| {
-            let (shared, address) = this.end.expect("a call that began");
-            address.error(failure, wait.elapsed(shared))
-        }))
-    }
-}
-
-const MALFORMED: Failure = Failure::unknown(ErrorKind::ProtocolError, "malformed reply");
-
-/// What a reply record says (S-24, O-83).
-fn read_reply(record: &Record) -> Result<Reply, Failure> {
-    let Ok(ServiceRecord { content: Content::Reply(head), envelope, .. }) = decode(record, Some(Sender::Server))
-    else {
-        return Err(MALFORMED);
-    };
-    let result = ReplyResult::new(head.result, head.code);
-    match (result.kind(), envelope) {
-        (Ok(None), Some(envelope)) => {
-            let last = record.part_bytes(record.part_count() - 1).ok_or(MALFORMED)?;
-            // The payload is the end of its part.
-            Ok(Reply::new(last.slice(last.len() - envelope.payload.len()..)))
-        }
-        (Ok(Some(kind)), _) => Err(Failure::unknown(kind, result.name().unwrap_or("failed"))),
-        (Ok(None), None) | (Err(_), _) => Err(MALFORMED),
+        Poll::Ready(match Answer::read(record) {
+            Ok(answer) => Ok(Reply::new(answer.into_payload())),
+            Err(error) => {
+                let (shared, address) = this.end.expect("a call that began");
+                Err(address.error(error.failure, wait.elapsed(shared)))
+            }
+        })
     }
 }
 
 /// A wait for room, at most the send timeout. Dropping it withdraws it.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct ClientReserve<'a, R: Runtime> {
-    client: Option<&'a Client<R>>,
-    call: Call<Reserve<'a, R>>,
+    client: &'a Client<R>,
+    call: Reserve<'a, R>,
 }
 
 impl<'a, R: Runtime> ClientReserve<'a, R> {
     pub(super) fn new(client: &'a Client<R>, address: Address<'a>, bytes: u64) -> Self {
-        let call = Call::Runs(Reserve::new(client.socket(), address, bytes));
-        Self { client: Some(client), call }
-    }
-
-    pub(super) const fn ended(error: Error) -> Self {
-        Self { client: None, call: Call::Ended(Some(error)) }
+        Self { client, call: Reserve::new(client.socket(), address, bytes) }
     }
 }
 
@@ -157,10 +136,9 @@ impl<'a, R: Runtime> Future for ClientReserve<'a, R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let Poll::Ready(result) = this.call.poll(context) else { return Poll::Pending };
         let client = this.client;
-        Poll::Ready(
-            result.map(|reservation| ClientReservation::new(client.expect("a call that began"), reservation)),
-        )
+        Pin::new(&mut this.call)
+            .poll(context)
+            .map_ok(|reservation| ClientReservation::new(client, reservation))
     }
 }

@@ -107,73 +107,30 @@ where
     }
 }
 
-/// The handlers of one channel.
+/// The handlers of one channel: jobs name them by their numbers.
 pub(crate) struct Handlers<R> {
-    /// Sorted by kind and name.
-    named: Vec<Named>,
     handlers: Vec<Arc<dyn Handler<R>>>,
-    fallback_send: Option<usize>,
-    fallback_request: Option<usize>,
-}
-
-struct Named {
-    is_request: bool,
-    packet: Box<str>,
-    index: usize,
 }
 
 impl<R> Default for Handlers<R> {
     fn default() -> Self {
-        Self { named: Vec::new(), handlers: Vec::new(), fallback_send: None, fallback_request: None }
+        Self { handlers: Vec::new() }
     }
 }
 
 impl<R> Handlers<R> {
-    /// Adds a handler; false if there is one for this packet name and kind (H-06).
-    pub(crate) fn add(&mut self, is_request: bool, packet: &str, handler: Arc<dyn Handler<R>>) -> bool {
-        let Err(place) = self.position(is_request, packet) else { return false };
+    /// Adds a handler and returns its number.
+    pub(crate) fn add(&mut self, handler: Arc<dyn Handler<R>>) -> u32 {
         self.handlers.push(handler);
-        let index = self.handlers.len() - 1;
-        self.named.insert(place, Named { is_request, packet: packet.into(), index });
-        true
-    }
-
-    /// Sets the handler of all other packet names of a kind; false if there is one.
-    pub(crate) fn set_fallback(&mut self, is_request: bool, handler: Arc<dyn Handler<R>>) -> bool {
-        let fallback = if is_request { &mut self.fallback_request } else { &mut self.fallback_send };
-        if fallback.is_some() {
-            return false;
-        }
-        self.handlers.push(handler);
-        *fallback = Some(self.handlers.len() - 1);
-        true
-    }
-
-    fn position(&self, is_request: bool, packet: &str) -> Result<usize, usize> {
-        self.named.binary_search_by(|named| (named.is_request, &*named.packet).cmp(&(is_request, packet)))
-    }
-
-    /// The handler of a packet, as its index.
-    pub(crate) fn find(&self, is_request: bool, packet: &str) -> Option<usize> {
-        match self.position(is_request, packet) {
-            Ok(place) => self.named.get(place).map(|named| named.index),
-            Err(_) if is_request => self.fallback_request,
-            Err(_) => self.fallback_send,
-        }
+        (self.handlers.len() - 1) as u32
     }
 
     pub(crate) fn len(&self) -> usize {
         self.handlers.len()
     }
 
-    /// A place for the futures of handler `index`.
-    pub(crate) fn place(&self, index: usize) -> Option<Box<dyn Place<R>>> {
-        self.handlers.get(index).map(|handler| Arc::clone(handler).place())
-    }
-
-    /// Names that are not legal (H-06).
-    pub(crate) fn illegal_name(&self) -> Option<&str> {
-        let is_text = |text: &str| (1..=255).contains(&text.len()) && !text.contains('\0');
-        self.named.iter().map(|named| &*named.packet).find(|packet| !is_text(packet))
+    /// A place for the futures of a handler.
+    pub(crate) fn place(&self, number: usize) -> Option<Box<dyn Place<R>>> {
+        self.handlers.get(number).map(|handler| Arc::clone(handler).place())
     }
 }

@@ -31,7 +31,7 @@ use crate::runtime::Runtime;
 use crate::socket::shared::{Observer, Shared};
 use crate::socket::{SocketOptions, start_socket};
 use crate::sync::{WaiterKey, Wakes};
-use shared::{HostShared, Link, Sections};
+use shared::{HostShared, Link};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use std::task::Poll;
 use std::time::Duration;
 use zlink_proto::error::ErrorKind;
 use zlink_proto::host::SocketKey;
-use zlink_proto::node::apply_flows;
+use zlink_proto::node::SocketSide;
 use zlink_proto::transport::Socket;
 use zlink_proto::wire::SocketType;
 
@@ -89,7 +89,10 @@ impl<R: Runtime> Host<R> {
         let shared = &self.handle.shared;
         let now = shared.runtime.now();
         shared.section(|locked| locked.side.host_mut().reset_metrics(now));
-        shared.sockets().iter().for_each(|(_, socket)| socket.section(|locked| locked.socket.reset_statistics()));
+        shared
+            .sockets()
+            .iter()
+            .for_each(|(_, socket)| socket.section(|locked| locked.socket.reset_statistics()));
     }
 
     /// Changes what is recorded, at run time (M-30, M-31).
@@ -97,7 +100,8 @@ impl<R: Runtime> Host<R> {
     /// # Errors
     /// `InvalidOperation`: the rate is not within 0.0 to 1.0; nothing changed.
     pub fn set_diagnostics(&self, level: DiagnosticsLevel, sample_rate: f64) -> Result<(), Error> {
-        let set = self.handle.shared.section(|locked| locked.side.host_mut().set_diagnostics(level, sample_rate));
+        let set =
+            self.handle.shared.section(|locked| locked.side.host_mut().set_diagnostics(level, sample_rate));
         set.map_err(|error| Error::setup(ErrorKind::InvalidOperation, "host", error))
     }
 
@@ -125,7 +129,6 @@ impl<R: Runtime> Handle<R> {
     /// Seals the host (M-61); the host task does the rest.
     fn begin_shutdown(&self, within: Duration) {
         let shared = &self.shared;
-        shared.seal();
         let now = shared.runtime.now();
         for (_, socket) in shared.sockets() {
             socket.section(|locked| locked.tells_progress = true);
@@ -155,30 +158,36 @@ impl<R: Runtime> Handle<R> {
         machine.request_waiting_bytes_max = host.request_waiting_bytes_max;
     }
 
-    /// Gives a socket of the host its tasks, its ties to the host and its first flow state (H-43).
-    fn attach(&self, key: SocketKey, name: SocketName, socket: Socket, net: NetOptions) -> Arc<Shared<R>> {
+    /// Gives a socket of the host its tasks and its ties to the host.
+    fn attach(
+        &self,
+        key: SocketKey,
+        name: SocketName,
+        socket: Socket,
+        side: SocketSide,
+        net: NetOptions,
+    ) -> Arc<Shared<R>> {
         let host = Arc::downgrade(&self.shared);
         let observer: Arc<dyn Observer> = Arc::new(Link { key, host });
-        let shared = Shared::new(self.shared.runtime.clone(), socket, net, Some(observer));
+        let shared = Shared::new(self.shared.runtime.clone(), socket, net, Some((side, observer)));
         self.shared.put_socket(key, name, Arc::clone(&shared));
         start_socket(&shared);
-        apply_flows(&mut Sections(&self.shared));
         shared
     }
 
-    /// Takes a role off the host and closes its socket in the background.
-    fn detach(&self, key: SocketKey, socket: &Shared<R>) {
+    /// Takes a role off the host; the host task answers what it leaves and closes its socket.
+    fn detach(&self, key: SocketKey) {
         let now = self.shared.runtime.now();
-        let mut ended = Vec::new();
+        let linger =
+            self.shared.socket(key).map(|socket| socket.section(|locked| locked.socket.options().linger));
+        let mut wakes = Wakes::new();
         self.shared.section(|locked| {
-            locked.side.remove_role(key, &mut ended, now);
-            locked.channels.retain(|channel| channel.socket != key);
+            locked.side.remove_role(key, linger.unwrap_or_default(), now);
+            locked.end_channel(key, &mut wakes);
+            locked.retired.push(key);
+            locked.task.is_called = true;
         });
-        self.shared.remove_socket(key);
-        socket.section(|locked| {
-            ended.iter_mut().filter_map(|job| job.take_token()).for_each(|token| locked.socket.drop_token(token));
-            locked.socket.close(None, now);
-        });
+        wakes.wake_all();
     }
 }
 

@@ -1,14 +1,14 @@
 //! Servers of channels.
 
 use super::context::Context;
-use super::handler::{Answers, Handlers, OneWay, handler};
+use super::handler::{Answers, Handler, Handlers, OneWay, handler};
 use super::message::{HandlerError, Incoming, Reply};
 use super::shared::Channel;
 use super::{Handle, SocketName, new_socket};
 use crate::error::{Error, Family};
 use crate::net;
 use crate::runtime::Runtime;
-use crate::socket::shared::{Shared, seed};
+use crate::socket::shared::seed;
 use crate::socket::{SocketOptions, listen_on};
 use std::fmt;
 use std::future::Future;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zlink_proto::error::{ErrorKind, Failure};
 use zlink_proto::host::SocketKey;
-use zlink_proto::node::ServerConfig;
+use zlink_proto::node::{HandlerConfig, ServerConfig};
 use zlink_proto::transport::endpoint::{Endpoint, EndpointUse, HostName};
 use zlink_proto::wire::SocketType;
 
@@ -27,8 +27,8 @@ pub struct ServerBuilder<R: Runtime> {
     host: Arc<Handle<R>>,
     channel: String,
     handlers: Handlers<R>,
-    /// The first name that was given twice.
-    duplicate: Option<String>,
+    routes: Vec<HandlerConfig>,
+    content_types: Vec<String>,
     concurrency: u32,
     weight: u32,
     advertised: Option<String>,
@@ -45,7 +45,8 @@ impl<R: Runtime> ServerBuilder<R> {
             host,
             channel: channel.into(),
             handlers: Handlers::default(),
-            duplicate: None,
+            routes: Vec::new(),
+            content_types: Vec::new(),
             concurrency: 1,
             advertised: None,
             options,
@@ -60,9 +61,7 @@ impl<R: Runtime> ServerBuilder<R> {
         F: Fn(Context<R>, Incoming) -> T + Send + Sync + 'static,
         T: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
-        if !self.handlers.add(false, packet, handler::<R, OneWay, F, T>(call)) {
-            self.duplicate.get_or_insert_with(|| packet.into());
-        }
+        self.add(Some(packet), false, handler::<R, OneWay, F, T>(call));
         self
     }
 
@@ -73,9 +72,7 @@ impl<R: Runtime> ServerBuilder<R> {
         F: Fn(Context<R>, Incoming) -> T + Send + Sync + 'static,
         T: Future<Output = Result<Reply, HandlerError>> + Send + 'static,
     {
-        if !self.handlers.add(true, packet, handler::<R, Answers, F, T>(call)) {
-            self.duplicate.get_or_insert_with(|| packet.into());
-        }
+        self.add(Some(packet), true, handler::<R, Answers, F, T>(call));
         self
     }
 
@@ -86,9 +83,7 @@ impl<R: Runtime> ServerBuilder<R> {
         F: Fn(Context<R>, Incoming) -> T + Send + Sync + 'static,
         T: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
-        if !self.handlers.set_fallback(false, handler::<R, OneWay, F, T>(call)) {
-            self.duplicate.get_or_insert_with(|| "fallback_send".into());
-        }
+        self.add(None, false, handler::<R, OneWay, F, T>(call));
         self
     }
 
@@ -99,9 +94,20 @@ impl<R: Runtime> ServerBuilder<R> {
         F: Fn(Context<R>, Incoming) -> T + Send + Sync + 'static,
         T: Future<Output = Result<Reply, HandlerError>> + Send + 'static,
     {
-        if !self.handlers.set_fallback(true, handler::<R, Answers, F, T>(call)) {
-            self.duplicate.get_or_insert_with(|| "fallback_request".into());
-        }
+        self.add(None, true, handler::<R, Answers, F, T>(call));
+        self
+    }
+
+    fn add(&mut self, packet: Option<&str>, is_request: bool, handler: Arc<dyn Handler<R>>) {
+        let number = self.handlers.add(handler);
+        self.routes.push(HandlerConfig { packet: packet.map(Into::into), is_request, number });
+    }
+
+    /// A content type beside `application/json` and `application/octet-stream` that the handlers understand (S-12). Messages of others
+    /// are refused.
+    #[must_use]
+    pub fn content_type(mut self, content_type: &str) -> Self {
+        self.content_types.push(content_type.into());
         self
     }
 
@@ -170,47 +176,45 @@ impl<R: Runtime> ServerBuilder<R> {
     pub async fn bind(mut self, endpoint: &str) -> Result<Server<R>, Error> {
         let parsed = self.check(endpoint)?;
         self.host.complete(&mut self.options, self.has_send_timeout);
-        let socket = new_socket(SocketType::Router, &self.options, &self.channel)?;
-        let shared = Arc::clone(&self.host.shared);
-        let config = ServerConfig {
-            channel: self.channel.clone(),
-            security_identity: self.host.security_identity.clone(),
-            routing_id: socket.routing_id().as_bytes().to_vec(),
-            endpoint: parsed.to_string(),
-            lifecycle_generation: seed() >> 1,
-            weight: self.weight,
-            max_message_bytes: self.options.machine.max_message_size,
-            concurrency: self.concurrency,
-        };
-        let handlers = Arc::new(std::mem::take(&mut self.handlers));
-        let key = shared.section(|locked| {
-            let (key, owner) = locked.side.add_server(config)?;
-            locked.channels.push(Channel { owner, socket: key, handlers, workers: Vec::new() });
-            Ok(key)
-        });
-        let key = key.map_err(|failure| Error::new(failure, Family::Setup, &*self.channel, Duration::ZERO))?;
-        let name = SocketName { is_server: true, channel: self.channel.clone() };
-        let socket = self.host.attach(key, name, socket, self.options.net.clone());
-        // Until it is complete, dropping it takes everything back.
-        let guard = Unbound { host: &self.host, key, socket: &socket, is_complete: false };
-        let (listener, bound) = net::listen(&shared.runtime, &parsed, &socket.net).await?;
-        let announced = match &self.advertised {
+        let mut socket = new_socket(SocketType::Router, &self.options, &self.channel)?;
+        let host = Arc::clone(&self.host.shared);
+        // Nobody is accepted before the role is there; without it the listener just goes.
+        let (listener, bound) = net::listen(&host.runtime, &parsed, &self.options.net).await?;
+        let endpoint = match &self.advertised {
             Some(host) => format!("tcp://{host}:{}", bound.port()),
             None => bound.to_string(),
         };
-        shared.section(|locked| locked.side.set_endpoint(key, &announced));
-        guard.complete();
+        let config = ServerConfig {
+            channel: self.channel.clone(),
+            security_identity: self.host.security_identity.clone(),
+            endpoint,
+            lifecycle_generation: seed(),
+            weight: self.weight,
+            concurrency: self.concurrency,
+            handlers: std::mem::take(&mut self.routes),
+            content_types: std::mem::take(&mut self.content_types),
+        };
+        let handlers = Arc::new(std::mem::take(&mut self.handlers));
+        let now = host.runtime.now();
+        let added = host.section(|locked| {
+            let (key, owner, side) = locked.side.add_server(config, &mut socket, now)?;
+            locked.channels.push(Channel { owner, socket: key, handlers, workers: Vec::new() });
+            Ok((key, side))
+        });
+        let (key, side) =
+            added.map_err(|failure| Error::new(failure, Family::Setup, &*self.channel, Duration::ZERO))?;
+        let name = SocketName { is_server: true, channel: self.channel.clone() };
+        let socket = self.host.attach(key, name, socket, side, self.options.net.clone());
         listen_on(&socket, listener, bound.to_string());
         tracing::info!(channel = %self.channel, endpoint = %bound, "zlink.runtime.client_server.state_changed");
-        Ok(Server { host: self.host, key, socket, endpoint: bound.to_string() })
+        Ok(Server { host: self.host, key, endpoint: bound.to_string() })
     }
 
     fn check(&self, endpoint: &str) -> Result<Endpoint, Error> {
         let refuse = |kind, detail: &dyn fmt::Display| Err(Error::setup(kind, &*self.channel, detail));
-        if let Some(packet) = &self.duplicate {
-            return refuse(ErrorKind::InvalidOperation, &format_args!("two handlers for {packet}"));
-        }
-        if let Some(packet) = self.handlers.illegal_name() {
+        let is_text = |text: &str| (1..=255).contains(&text.len()) && !text.contains('\0');
+        let packets = self.routes.iter().filter_map(|route| route.packet.as_deref());
+        if let Some(packet) = packets.into_iter().find(|packet| !is_text(packet)) {
             return refuse(
                 ErrorKind::InvalidOperation,
                 &format_args!("packet name {packet:?}: 1 to 255 bytes of text without NUL"),
@@ -220,32 +224,7 @@ impl<R: Runtime> ServerBuilder<R> {
         if *parsed.host() == HostName::Any && self.advertised.is_none() {
             return refuse(ErrorKind::NotConfigured, &"a server on all addresses needs `advertise`");
         }
-        if self.host.shared.is_sealed() {
-            return refuse(ErrorKind::ShuttingDown, &"the host shuts down");
-        }
         Ok(parsed)
-    }
-}
-
-/// A server whose listener is not there yet.
-struct Unbound<'a, R: Runtime> {
-    host: &'a Handle<R>,
-    key: SocketKey,
-    socket: &'a Shared<R>,
-    is_complete: bool,
-}
-
-impl<R: Runtime> Unbound<'_, R> {
-    fn complete(mut self) {
-        self.is_complete = true;
-    }
-}
-
-impl<R: Runtime> Drop for Unbound<'_, R> {
-    fn drop(&mut self) {
-        if !self.is_complete {
-            self.host.detach(self.key, self.socket);
-        }
     }
 }
 
@@ -253,7 +232,6 @@ impl<R: Runtime> Drop for Unbound<'_, R> {
 pub struct Server<R: Runtime> {
     host: Arc<Handle<R>>,
     key: SocketKey,
-    socket: Arc<Shared<R>>,
     endpoint: String,
 }
 
@@ -279,7 +257,7 @@ impl<R: Runtime> Server<R> {
 
     /// Stops serving. Jobs that did not start end; handlers that run may still answer within the linger.
     pub fn close(self) {
-        self.host.detach(self.key, &self.socket);
+        self.host.detach(self.key);
     }
 }
 

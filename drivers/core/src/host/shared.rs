@@ -5,15 +5,15 @@ use super::handler::Handlers;
 use super::status::SocketName;
 use super::worker::Worker;
 use crate::runtime::Runtime;
-use crate::socket::shared::{Notice, Observer, Shared};
+use crate::socket::shared::{Observer, Shared};
 use crate::sync::{WakerSet, Wakes, lock};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::task::Waker;
-use zlink_proto::host::{Drain, HostOutput, OwnerId, ShutdownReport, SocketKey, SourceId};
-use zlink_proto::node::{Change, HostSide, Reach};
+use zlink_proto::host::{Drain, HostOutput, OwnerId, ShutdownReport, SocketKey};
+use zlink_proto::id::SetId;
+use zlink_proto::node::{HostSide, Observation, Reach, ReplyId, SocketSide};
 use zlink_proto::time::Timestamp;
-use zlink_proto::transport::{Socket, SocketOutput};
+use zlink_proto::transport::Socket;
 
 /// One host.
 pub(crate) struct HostShared<R: Runtime> {
@@ -21,8 +21,6 @@ pub(crate) struct HostShared<R: Runtime> {
     locked: Mutex<HostLocked<R>>,
     /// By place of their key.
     sockets: RwLock<Vec<Option<Entry<R>>>>,
-    /// New operations are refused (M-61).
-    is_sealed: AtomicBool,
 }
 
 struct Entry<R: Runtime> {
@@ -43,15 +41,14 @@ pub(crate) struct HostLocked<R: Runtime> {
     pub(crate) is_draining: bool,
     /// Turns whose requester is gone; told behind the section.
     gone: Vec<Arc<TurnState>>,
-    inboxes: Vec<Inbox>,
+    /// Sockets whose role was removed: forgotten once they are told to close.
+    pub(crate) retired: Vec<SocketKey>,
 }
 
 /// What the host task has to do.
 #[derive(Default)]
 pub(crate) struct HostTaskState {
     pub(crate) waker: Option<Waker>,
-    /// The time to which its timer is set.
-    pub(crate) armed: Option<Timestamp>,
     /// Asked for by somebody else than the host's side.
     pub(crate) is_called: bool,
 }
@@ -72,16 +69,7 @@ pub(crate) struct WorkerEntry {
     pub(crate) waker: Option<Waker>,
     pub(crate) is_busy: bool,
     /// The request that it runs, and how to tell its handler that nobody waits any more.
-    pub(crate) turn: Option<(SourceId, Arc<TurnState>)>,
-}
-
-/// Notices of one socket, in the order of its sections.
-#[derive(Default)]
-struct Inbox {
-    key: Option<SocketKey>,
-    next: u64,
-    /// Sections that were told before an earlier one.
-    early: Vec<(u64, Vec<Notice>)>,
+    pub(crate) turn: Option<(ReplyId, Arc<TurnState>)>,
 }
 
 /// What is to be done behind a section, outside the lock.
@@ -111,19 +99,14 @@ impl<R: Runtime> HostShared<R> {
             report: None,
             is_draining: false,
             gone: Vec::new(),
-            inboxes: Vec::new(),
+            retired: Vec::new(),
         };
-        Arc::new(Self {
-            runtime,
-            locked: Mutex::new(locked),
-            sockets: RwLock::new(Vec::new()),
-            is_sealed: AtomicBool::new(false),
-        })
+        Arc::new(Self { runtime, locked: Mutex::new(locked), sockets: RwLock::new(Vec::new()) })
     }
 
     /// One section of the host, then everything that it made visible is handed on.
     pub(crate) fn section<T>(self: &Arc<Self>, act: impl FnOnce(&mut HostLocked<R>) -> T) -> T {
-        self.section_then(act, |locked| locked.side.has_actions())
+        self.section_then(act, |locked| locked.side.has_work())
     }
 
     /// The section between two jobs: it makes no actions, and is the only one for each message.
@@ -147,15 +130,6 @@ impl<R: Runtime> HostShared<R> {
         };
         after.run(&self.runtime);
         result
-    }
-
-    /// New operations are refused.
-    pub(crate) fn is_sealed(&self) -> bool {
-        self.is_sealed.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn seal(&self) {
-        self.is_sealed.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn put_socket(&self, key: SocketKey, name: SocketName, shared: Arc<Shared<R>>) {
@@ -208,10 +182,15 @@ impl<R: Runtime> HostLocked<R> {
         while let Some(drain) = self.side.host_mut().poll_ready() {
             self.hand_over(drain, shared, after);
         }
+        while let Some(reply) = self.side.poll_gone() {
+            self.tell_handler(reply);
+        }
         if self.task.waker.is_some() && (self.is_task_due() || has_more(self)) {
             after.wakes.extend(self.task.waker.take());
         }
-        after.gone.append(&mut self.gone);
+        if !self.gone.is_empty() {
+            after.gone.append(&mut self.gone);
+        }
     }
 
     /// The host task has something to do, actions apart.
@@ -225,10 +204,12 @@ impl<R: Runtime> HostLocked<R> {
     fn hand_over(&mut self, drain: Drain, shared: &Arc<HostShared<R>>, after: &mut HostAfter<R>) {
         let owner = drain.owner();
         let Some(channel) = self.channels.iter_mut().find(|channel| channel.owner == owner) else { return };
-        let place = channel.workers.iter().position(|worker| !worker.is_busy).unwrap_or(channel.workers.len());
+        let place =
+            channel.workers.iter().position(|worker| !worker.is_busy).unwrap_or(channel.workers.len());
         if place == channel.workers.len() {
             channel.workers.push(WorkerEntry::default());
-            let worker = Worker::new(Arc::clone(shared), Arc::clone(&channel.handlers), channel.socket, owner, place);
+            let worker =
+                Worker::new(Arc::clone(shared), Arc::clone(&channel.handlers), channel.socket, owner, place);
             after.workers.push(worker);
         }
         if let Some(worker) = channel.workers.get_mut(place) {
@@ -246,7 +227,7 @@ impl<R: Runtime> HostLocked<R> {
     /// Tells what changed to who waits for it.
     pub(crate) fn tell_changes(&mut self, wakes: &mut Wakes) {
         let mut has_changed = false;
-        while let Some(Change::Peers(_)) = self.side.poll_change() {
+        while self.side.poll_change().is_some() {
             has_changed = true;
         }
         if has_changed {
@@ -255,59 +236,23 @@ impl<R: Runtime> HostLocked<R> {
         while let Some(output) = self.side.host_mut().poll_output() {
             log_output(output);
         }
-    }
-
-    /// Everything that sockets told, in order.
-    fn observe(&mut self, key: SocketKey, serial: u64, notices: &mut Vec<Notice>, now: Timestamp) {
-        let place = key.index();
-        if self.inboxes.len() <= place {
-            self.inboxes.resize_with(place + 1, Inbox::default);
-        }
-        let Some(inbox) = self.inboxes.get_mut(place) else { return };
-        if inbox.key > Some(key) {
-            // The last words of a socket whose place has a newer one.
-            return notices.clear();
-        }
-        if inbox.key != Some(key) {
-            *inbox = Inbox { key: Some(key), next: 1, early: Vec::new() };
-        }
-        if inbox.next != serial {
-            inbox.early.push((serial, std::mem::take(notices)));
-            return;
-        }
-        inbox.next += 1;
-        self.take_notices(key, notices, now);
-        while let Some(mut notices) = self.inboxes.get_mut(place).and_then(Inbox::pop_early) {
-            self.take_notices(key, &mut notices, now);
+        while let Some(observation) = self.side.poll_observation() {
+            log_observation(&observation);
         }
     }
 
-    fn take_notices(&mut self, key: SocketKey, notices: &mut Vec<Notice>, now: Timestamp) {
-        for notice in notices.drain(..) {
-            match notice {
-                Notice::Readable(set) => self.side.readable(key, set, now),
-                Notice::Output(output) => {
-                    if let SocketOutput::PeerLost { set } = &output {
-                        self.tell_handlers(SourceId { socket: key, set: *set });
-                    }
-                    self.side.handle_output(key, output, now);
-                    self.task.is_called = true;
-                }
-                Notice::Settled(settled) => {
-                    // True for the answer to a hello; its place is free already.
-                    let _ = self.side.handle_settled(key, settled);
-                    self.task.is_called = true;
-                }
-                Notice::Progress => self.task.is_called = true,
-            }
-        }
-    }
-
-    /// Handlers whose requester is gone learn it (O-47).
-    fn tell_handlers(&mut self, source: SourceId) {
+    /// A handler whose requester is gone learns it (O-47).
+    fn tell_handler(&mut self, reply: ReplyId) {
         let workers = self.channels.iter().flat_map(|channel| &channel.workers);
-        let turns = workers.filter_map(|worker| worker.turn.as_ref());
-        self.gone.extend(turns.filter(|(known, _)| *known == source).map(|(_, turn)| Arc::clone(turn)));
+        let mut turns = workers.filter_map(|worker| worker.turn.as_ref());
+        self.gone.extend(turns.find(|(known, _)| *known == reply).map(|(_, turn)| Arc::clone(turn)));
+    }
+
+    /// The handlers of a removed role: sleeping workers end, those that run end after their turn.
+    pub(crate) fn end_channel(&mut self, socket: SocketKey, wakes: &mut Wakes) {
+        let Some(place) = self.channels.iter().position(|channel| channel.socket == socket) else { return };
+        let channel = self.channels.swap_remove(place);
+        channel.workers.into_iter().for_each(|worker| wakes.extend(worker.waker));
     }
 
     /// The host stops by force: all running handlers learn it (M-64), and sleeping workers end.
@@ -319,23 +264,25 @@ impl<R: Runtime> HostLocked<R> {
     }
 }
 
-impl Inbox {
-    fn pop_early(&mut self) -> Option<Vec<Notice>> {
-        let place = self.early.iter().position(|(serial, _)| *serial == self.next)?;
-        self.next += 1;
-        Some(self.early.swap_remove(place).1)
-    }
-}
-
 /// State changes are one line each (M-36, M-37).
 fn log_output(output: HostOutput) {
     match output {
         HostOutput::PressureChanged { state, sequence } => {
-            tracing::info!(?state, sequence, hint = "see job permits in use and handler durations", "zlink.runtime.host.pressure_changed");
+            tracing::info!(
+                ?state,
+                sequence,
+                hint = "see job permits in use and handler durations",
+                "zlink.runtime.host.pressure_changed"
+            );
         }
         HostOutput::StateChanged(state) => tracing::info!(%state, "zlink.runtime.host.termination_changed"),
         HostOutput::OwnerLimitBelowJobLimit => tracing::warn!("owner_limit_below_job_limit"),
     }
+}
+
+/// What was dropped or refused (7-observability §4).
+fn log_observation(observation: &Observation) {
+    tracing::warn!(target: "zlink.dispatch_error", what = ?observation.what, set = observation.set.generation);
 }
 
 /// Ties a socket to its host.
@@ -345,10 +292,16 @@ pub(crate) struct Link<R: Runtime> {
 }
 
 impl<R: Runtime> Observer for Link<R> {
-    fn observe(&self, serial: u64, notices: &mut Vec<Notice>) {
+    fn observe(&self, readable: &mut Vec<SetId>, has_news: bool, has_progress: bool) {
         let Some(host) = self.host.upgrade() else { return };
         let now = host.runtime.now();
-        host.section(|locked| locked.observe(self.key, serial, notices, now));
+        host.section(|locked| {
+            readable.drain(..).for_each(|set| locked.side.readable(self.key, set, now));
+            if has_news {
+                locked.side.mark(self.key);
+            }
+            locked.task.is_called |= has_progress;
+        });
     }
 }
 
@@ -363,11 +316,14 @@ impl<R: Runtime> Reach for Sections<'_, R> {
     fn socket<T>(
         &mut self,
         key: SocketKey,
-        step: impl FnOnce(&mut Socket, &dyn Fn() -> Timestamp) -> T,
+        step: impl FnOnce(&mut Socket, &mut SocketSide, &dyn Fn() -> Timestamp) -> T,
     ) -> Option<T> {
         let socket = self.0.socket(key)?;
         let runtime = &self.0.runtime;
-        Some(socket.section(|locked| step(&mut locked.socket, &|| runtime.now())))
+        socket.section(|locked| {
+            let side = locked.side.as_mut()?;
+            Some(step(&mut locked.socket, side, &|| runtime.now()))
+        })
     }
 
     fn now(&self) -> Timestamp {

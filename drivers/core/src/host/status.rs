@@ -60,7 +60,8 @@ fn add(host: &mut HostStatus, name: &SocketName, status: &SocketStatus, maxima: 
     let count = |has: fn(&PeerInfo) -> bool| status.peers.iter().filter(|peer| has(peer)).count() as u64;
     let transport = &mut host.transport;
     transport.accounted += status.accounted;
-    transport.applied_hwm += status.peers.iter().map(|peer| peer.send.applied + peer.receive.applied).sum::<u64>();
+    transport.applied_hwm +=
+        status.peers.iter().map(|peer| peer.send.applied + peer.receive.applied).sum::<u64>();
     transport.active_send_queues += count(|peer| peer.send.used > 0);
     transport.active_receive_queues += count(|peer| peer.receive.used > 0);
     transport.remote_paused_peers += count(|peer| peer.blockers.remote_paused);

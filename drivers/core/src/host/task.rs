@@ -8,9 +8,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 use zlink_proto::host::ShutdownStep;
-use zlink_proto::node::{Scratch, apply_flows, run_actions, serve_turns, shutdown_step, stop};
+use zlink_proto::node::{Scratch, shutdown_step, step, stop};
 
 /// Ends with the host.
 pub(crate) struct HostTask<R: Runtime> {
@@ -25,16 +24,6 @@ impl<R: Runtime> HostTask<R> {
         runtime.spawn(Self { shared, alarm: Alarm::new(), scratch: Scratch::default() });
     }
 
-    /// One rotation and everything that became due around it (H-51, H-55).
-    fn work(&mut self) {
-        let mut reach = Sections(&self.shared);
-        run_actions(&mut reach);
-        apply_flows(&mut reach);
-        serve_turns(&mut reach, &mut self.scratch);
-        apply_flows(&mut reach);
-        run_actions(&mut reach);
-    }
-
     /// True once the host is stopped (M-63, M-64).
     fn drain(&self) -> bool {
         let mut reach = Sections(&self.shared);
@@ -43,9 +32,7 @@ impl<R: Runtime> HostTask<R> {
             ShutdownStep::Stop => {}
         }
         let report = stop(&mut reach);
-        let now = self.shared.runtime.now();
-        for (key, socket) in self.shared.sockets() {
-            socket.section(|locked| locked.socket.close(Some(Duration::ZERO), now));
+        for (key, _) in self.shared.sockets() {
             self.shared.remove_socket(key);
         }
         tracing::info!(%report, "zlink.host.shutdown");
@@ -69,22 +56,23 @@ impl<R: Runtime> Future for HostTask<R> {
         let mut wakes = Wakes::new();
         loop {
             let now = this.shared.runtime.now();
-            let is_draining = this.shared.section(|locked| {
+            let (is_draining, retired) = this.shared.section(|locked| {
                 locked.task.is_called = false;
                 if locked.side.poll_timeout().is_some_and(|due| due <= now) {
                     locked.side.handle_timeout(now);
                 }
-                locked.is_draining
+                (locked.is_draining, std::mem::take(&mut locked.retired))
             });
-            this.work();
+            // One rotation and everything that became due around it (H-51, H-55).
+            step(&mut Sections(&this.shared), &mut this.scratch);
+            retired.into_iter().for_each(|key| this.shared.remove_socket(key));
             if is_draining && this.drain() {
                 return Poll::Ready(());
             }
             let (due, is_due) = this.shared.section(|locked| {
                 locked.tell_changes(&mut wakes);
                 let due = locked.side.poll_timeout();
-                locked.task.armed = this.alarm.armed_with(due);
-                let is_due = locked.is_task_due() || locked.side.has_actions();
+                let is_due = locked.task.is_called || locked.side.has_work();
                 if !is_due {
                     locked.task.waker = Some(context.waker().clone());
                 }

@@ -6,20 +6,15 @@ use super::message::{Incoming, Reply};
 use super::shared::HostShared;
 use crate::blocking::HandlerMark;
 use crate::runtime::Runtime;
-use crate::socket::call::{Address, Step, Wait};
 use crate::socket::shared::Shared;
-use crate::error::Family;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Poll};
-use zlink_proto::host::{Job, OwnerId, ReplyResult, Running, SocketKey};
-use zlink_proto::message::{Body, Outgoing};
-use zlink_proto::node;
-use zlink_proto::time::Timestamp;
-use zlink_proto::transport::ReplyToken;
-use zlink_proto::wire::service::ReplyRecord;
+use zlink_proto::host::{OwnerId, ReplyResult, Running, SocketKey};
+use zlink_proto::message::Body;
+use zlink_proto::node::{ClaimError, Claimed, ReplyId, Started, send_reply};
 
 /// Runs jobs of one owner one after the other; sleeps without work. One turn of its owner's concurrency.
 pub(crate) struct Worker<R: Runtime> {
@@ -39,25 +34,25 @@ pub(crate) struct Worker<R: Runtime> {
 /// What is left of a request while its handler runs. Its buffer is used again.
 #[derive(Default)]
 struct Request {
-    token: Option<ReplyToken>,
-    sequence: u64,
+    reply: Option<ReplyId>,
     names: Vec<u8>,
 }
+
+/// Bytes of a reply beside names and payload: its head, and the numbers of its envelope.
+const REPLY_OVERHEAD: u64 = 21 + 9;
 
 enum State {
     /// Nothing to do.
     Sleeps,
     /// The handler runs.
     Runs { running: Running, handler: usize, is_noted: bool },
-    /// Its reply waits for room.
-    Replies { running: Running, wait: Wait },
     /// The host stopped.
     Over,
 }
 
 /// What a worker does next.
 enum Next {
-    Job(Job<node::Job>),
+    Job(Started),
     Sleep,
     Over,
 }
@@ -92,15 +87,15 @@ impl<R: Runtime> Worker<R> {
         let runtime = &host.runtime;
         let clock = || runtime.now();
         host.job_section(|locked| {
-            let mut job = ended.and_then(|ended| locked.side.host_mut().next(ended, clock));
+            let mut job = ended.and_then(|ended| locked.side.next(ended, clock));
             if job.is_none() {
                 // Its drain is over; a new one may wait already.
                 let drain = locked.worker(*owner, *place).and_then(|worker| worker.drain.take());
-                job = drain.and_then(|drain| locked.side.host_mut().start(drain, clock));
+                job = drain.and_then(|drain| locked.side.start(drain, clock));
             }
             locked.task.is_called |= locked.is_draining;
-            let source = job.as_ref().filter(|job| job.payload.is_request()).map(|job| job.payload.source());
-            let is_gone = source.is_some_and(|source| !locked.side.is_peer_live(source));
+            let reply = job.as_ref().and_then(|job| job.reply);
+            let is_gone = reply.is_some_and(|reply| locked.side.is_requester_gone(reply));
             let is_stopped = locked.report.is_some();
             let Some(worker) = locked.worker(*owner, *place) else { return Next::Over };
             worker.turn = None;
@@ -117,37 +112,32 @@ impl<R: Runtime> Worker<R> {
                 *turn = Arc::default();
             }
             turn.reset(is_gone);
-            worker.turn = source.map(|source| (source, Arc::clone(turn)));
+            worker.turn = reply.map(|reply| (reply, Arc::clone(turn)));
             Next::Job(job)
         })
     }
 
-    /// Calls the handler of a job. Without one the job ends here.
-    fn start(&mut self, job: Job<node::Job>) -> Result<(), Running> {
-        let Job { mut payload, running, .. } = job;
-        let is_request = payload.is_request();
-        self.request.token = payload.take_token();
-        let Some(handler) = self.handlers.find(is_request, payload.packet()) else {
-            self.refuse(ReplyResult::HANDLER_NOT_FOUND, "no_handler");
-            return Err(running);
-        };
-        if is_request {
-            self.request.sequence = payload.sequence();
+    /// Calls the handler of a job; if that panics the job ends here.
+    fn start(&mut self, started: Started) -> Result<(), Running> {
+        let Started { job, running, reply, .. } = started;
+        self.request.reply = reply;
+        if reply.is_some() {
             self.request.names.clear();
-            self.request.names.extend_from_slice(payload.names());
+            self.request.names.extend_from_slice(job.names());
         }
+        let handler = job.handler() as usize;
         let Some(place) = self.places.get_mut(handler) else { return Err(running) };
         if place.is_none() {
             *place = self.handlers.place(handler);
         }
         let context = Context::new(&self.turn);
-        let started = catch_unwind(AssertUnwindSafe(|| {
+        let called = catch_unwind(AssertUnwindSafe(|| {
             let _mark = HandlerMark::new();
             if let Some(place) = place {
-                place.start(context, Incoming::new(payload));
+                place.start(context, Incoming::new(job));
             }
         }));
-        if started.is_err() {
+        if called.is_err() {
             self.failed("panicked");
             return Err(running);
         }
@@ -179,7 +169,9 @@ impl<R: Runtime> Worker<R> {
     /// Runs the handler's future; its place is free again afterwards, also if it panicked (H-80).
     #[inline]
     fn run(&mut self, handler: usize, context: &mut task::Context<'_>) -> Poll<Option<Outcome>> {
-        let Some(place) = self.places.get_mut(handler).and_then(Option::as_mut) else { return Poll::Ready(None) };
+        let Some(place) = self.places.get_mut(handler).and_then(Option::as_mut) else {
+            return Poll::Ready(None);
+        };
         let polled = catch_unwind(AssertUnwindSafe(|| {
             let _mark = HandlerMark::new();
             let polled = place.poll(context);
@@ -199,66 +191,49 @@ impl<R: Runtime> Worker<R> {
         }
     }
 
-    /// What the handler ended with. Some: its reply waits for room.
-    fn finish(&mut self, outcome: Option<Outcome>, context: &task::Context<'_>) -> Option<Wait> {
+    /// What the handler ended with.
+    #[inline]
+    fn finish(&mut self, outcome: Option<Outcome>) {
         match outcome {
-            Some(Ok(Some(reply))) => return self.reply(&reply, context),
+            Some(Ok(Some(reply))) => self.reply(&reply),
             Some(Ok(None)) => {}
             Some(Err(error)) => self.failed(&error.to_string()),
             None => self.failed("panicked"),
         }
-        None
     }
 
     /// A handler failed: its requester gets 105/17, its text stays here (O-61, O-85, O-92).
     #[cold]
     fn failed(&mut self, reason: &str) {
         tracing::warn!(target: "zlink.dispatch_error", reason = "handler_exception", detail = reason);
-        self.refuse(ReplyResult::REQUEST_FAILED, "handler_exception");
+        if let Some(reply) = self.request.reply.take() {
+            self.host.section(|locked| locked.side.fail_reply(reply, ReplyResult::REQUEST_FAILED));
+        }
     }
 
-    /// Answers a request without a payload; a one-way is observed.
-    #[cold]
-    fn refuse(&mut self, result: ReplyResult, reason: &'static str) {
-        let Some(token) = self.request.token.take() else {
-            tracing::warn!(target: "zlink.dispatch_error", reason, action = "drop");
-            return;
+    /// The right to answer is claimed first, and used in a section of its own (O-60). A reply that has to wait for room waits there.
+    fn reply(&mut self, reply: &Reply) {
+        let Some(id) = self.request.reply.take() else { return };
+        let bytes = (self.request.names.len() + reply.payload().len()) as u64 + REPLY_OVERHEAD;
+        let token = match self.host.job_section(|locked| locked.side.claim_reply(id, bytes)) {
+            Ok(Claimed { token, .. }) => token,
+            Err(ClaimError::TooLarge) => {
+                self.request.reply = Some(id);
+                return self.failed("the reply is above the message size limit");
+            }
+            // The host stopped meanwhile, and told the requester.
+            Err(ClaimError::Claimed) => return,
         };
         let Some(socket) = self.socket() else { return };
-        let mut record = ReplyRecord::failed(token.sequence(), result.result, result.code);
-        let runtime = &socket.runtime;
-        // The token ends either way; the requester's own deadline covers the rest.
-        let _ = socket.section(|locked| locked.socket.reply(token, &mut record, || runtime.now()));
-    }
-
-    fn reply(&mut self, reply: &Reply, context: &task::Context<'_>) -> Option<Wait> {
-        let token = self.request.token.take()?;
-        let socket = self.socket()?;
         let names = &self.request.names;
-        let set = token.set();
-        let mut record = ReplyRecord::ok(self.request.sequence, names, Body::Shared(reply.payload()));
-        let bytes: u64 = (0..record.part_count()).map(|index| record.part(index).len() as u64).sum();
-        let mut since = Timestamp::ZERO;
-        let step = socket.submit(|locked| {
-            // A reply that is too large is the handler's failure (O-60).
-            if locked.socket.message_limit(set).is_some_and(|limit| bytes > limit) {
-                let ReplyResult { result, code } = ReplyResult::REQUEST_FAILED;
-                record = ReplyRecord::failed(token.sequence(), result, code);
-            }
-            let runtime = &socket.runtime;
-            let submitted = locked.socket.reply(token, &mut record, || {
-                since = runtime.now();
-                since
-            });
-            locked.conclude(submitted, &record, since, context)
+        let sent = socket.submit(|locked| {
+            let Some(side) = &mut locked.side else { return (Ok(()), true) };
+            let body = Body::Shared(reply.payload());
+            let clock = || socket.runtime.now();
+            (send_reply(&mut locked.socket, side, token, names, body, clock), true)
         });
-        match step {
-            Ok(Step::Done { .. }) => None,
-            Ok(Step::Waits(wait)) => Some(wait),
-            Err(failure) => {
-                tracing::debug!(target: "zlink.message_flow", phase = "replied", outcome = "failed", %failure);
-                None
-            }
+        if let Err(failure) = sent {
+            tracing::debug!(target: "zlink.message_flow", phase = "replied", outcome = "failed", %failure);
         }
     }
 
@@ -294,31 +269,11 @@ impl<R: Runtime> Future for Worker<R> {
                         this.state = State::Runs { running, handler, is_noted: true };
                         return Poll::Pending;
                     }
-                    Poll::Ready(outcome) => match this.finish(outcome, context) {
-                        Some(wait) => {
-                            this.state = State::Replies { running, wait };
-                            continue;
-                        }
-                        None => Some(running),
-                    },
-                },
-                State::Replies { running, wait } => {
-                    let Some(socket) = this.socket() else { return Poll::Ready(()) };
-                    match wait.poll(&socket, context) {
-                        Poll::Pending => {
-                            this.state = State::Replies { running, wait };
-                            return Poll::Pending;
-                        }
-                        Poll::Ready(outcome) => {
-                            let address = Address::channel("requester", Family::Reply);
-                            // The requester learns it from its own deadline or error reply; observed here.
-                            if let Err(error) = wait.end_send(&socket, outcome, address) {
-                                tracing::debug!(target: "zlink.message_flow", phase = "replied", outcome = "failed", %error);
-                            }
-                            Some(running)
-                        }
+                    Poll::Ready(outcome) => {
+                        this.finish(outcome);
+                        Some(running)
                     }
-                }
+                },
             };
             if !this.take_job(ended, context) {
                 let is_over = matches!(this.state, State::Over);
@@ -329,12 +284,10 @@ impl<R: Runtime> Future for Worker<R> {
 }
 
 impl<R: Runtime> Drop for Worker<R> {
-    /// A request whose answer never came tells its requester.
+    /// The executor ended while a handler ran: its requester is told.
     fn drop(&mut self) {
-        if let Some(token) = self.request.token.take() {
-            if let Some(socket) = self.socket() {
-                socket.section(|locked| locked.socket.drop_token(token));
-            }
+        if let Some(reply) = self.request.reply.take() {
+            self.host.section(|locked| locked.side.fail_reply(reply, ReplyResult::REQUEST_FAILED));
         }
     }
 }

@@ -227,10 +227,13 @@ impl<'a, R: Runtime, S: Submit> Sending<'a, R, S> {
         let step = shared.submit(|locked| {
             let mut since = Timestamp::ZERO;
             let mut record = message.record();
-            let submitted = locked.socket.send(target, &mut record, timeout, || {
-                since = shared.runtime.now();
-                since
-            });
+            let submitted = match locked.check_sealed() {
+                Ok(()) => locked.socket.send(target, &mut record, timeout, || {
+                    since = shared.runtime.now();
+                    since
+                }),
+                Err(failure) => Err(failure.into()),
+            };
             locked.conclude(submitted, &record, since, context)
         });
         match step {
@@ -332,6 +335,7 @@ impl<'a, R: Runtime, S: Submit> Requesting<'a, R, S> {
         let since = shared.runtime.now();
         shared
             .section(|locked| {
+                locked.check_sealed()?;
                 let operation = locked.socket.request(target, &mut message.record(), timeout, since)?;
                 locked.slots.register(operation, context.waker());
                 Ok(Wait { operation, since })

@@ -114,9 +114,7 @@ impl<R: Runtime, M: Outgoing> Future for Reply<R, M> {
             ReplyState::New(message) => this.submit(message, context),
             ReplyState::StandsAside => Poll::Ready(Ok(())),
             ReplyState::Waits(wait) => match wait.poll(&this.token.shared, context) {
-                Poll::Ready(outcome) => {
-                    Poll::Ready(wait.end_send(&this.token.shared, outcome, REQUESTER))
-                }
+                Poll::Ready(outcome) => Poll::Ready(wait.end_send(&this.token.shared, outcome, REQUESTER)),
                 Poll::Pending => {
                     this.state = ReplyState::Waits(wait);
                     Poll::Pending

@@ -46,6 +46,7 @@ impl<'a, R: Runtime> Reserve<'a, R> {
             since
         };
         let reservation = shared.section(|locked| {
+            locked.check_sealed()?;
             let reservation = locked.socket.reserve(target, bytes, None, clock)?;
             if !reservation.is_granted {
                 locked.slots.register(reservation.operation, context.waker());

@@ -8,7 +8,9 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use zlink_proto::error::Failure;
 use zlink_proto::id::{ConnectionNumber, EndpointId, ListenerId, SetId};
+use zlink_proto::node::SocketSide;
 use zlink_proto::time::Timestamp;
 use zlink_proto::transport::endpoint::Endpoint;
 use zlink_proto::transport::{Settled, Socket, SocketOutput};
@@ -22,42 +24,34 @@ pub(crate) struct Shared<R> {
     locked: Mutex<Locked>,
 }
 
-/// A host: told of everything that concerns it, outside every lock.
+/// A host: told of what concerns it, outside every lock.
 pub(crate) trait Observer: std::marker::Send + Sync {
-    /// Takes the notices of one section. Sections are numbered from 1 without gaps, and may be told in another order.
-    fn observe(&self, serial: u64, notices: &mut Vec<Notice>);
-}
-
-/// What a section made visible for the host.
-pub(crate) enum Notice {
-    /// Edge: this set has something to take.
-    Readable(SetId),
-    /// About a peer.
-    Output(SocketOutput),
-    /// The end of an operation that no caller waits for.
-    Settled(Settled),
-    /// Something may have come closer to its end; told only while the host drains.
-    Progress,
+    /// These sets have something to take (the vector is emptied); there is news in the socket's side; something may have come
+    /// closer to its end while the host drains.
+    fn observe(&self, readable: &mut Vec<SetId>, has_news: bool, has_progress: bool);
 }
 
 /// What is to be done behind a section, outside the lock. Used again by whoever has many sections.
 #[derive(Default)]
 pub(crate) struct After {
     wakes: Wakes,
-    notices: Vec<Notice>,
-    serial: u64,
+    readable: Vec<SetId>,
+    has_news: bool,
+    has_progress: bool,
 }
 
 impl After {
     pub(crate) const fn new() -> Self {
-        Self { wakes: Wakes::new(), notices: Vec::new(), serial: 0 }
+        Self { wakes: Wakes::new(), readable: Vec::new(), has_news: false, has_progress: false }
     }
 
     #[inline]
     fn run(&mut self, observer: Option<&Arc<dyn Observer>>) {
-        if let Some(observer) = observer.filter(|_| !self.notices.is_empty()) {
-            observer.observe(self.serial, &mut self.notices);
-            self.notices.clear();
+        if let Some(observer) = observer {
+            if self.has_news || self.has_progress || !self.readable.is_empty() {
+                observer.observe(&mut self.readable, self.has_news, self.has_progress);
+                (self.has_news, self.has_progress) = (false, false);
+            }
         }
         self.wakes.wake_all();
     }
@@ -65,8 +59,8 @@ impl After {
     /// Gives back memory.
     pub(crate) fn release(&mut self) {
         self.wakes.release();
-        if self.notices.capacity() > 0 {
-            self.notices = Vec::new();
+        if self.readable.capacity() > 0 {
+            self.readable = Vec::new();
         }
     }
 }
@@ -74,6 +68,8 @@ impl After {
 /// Everything behind the lock.
 pub(crate) struct Locked {
     pub(crate) socket: Socket,
+    /// What the composition keeps beside the socket of a host.
+    pub(crate) side: Option<SocketSide>,
     /// Wakers of the connection tasks.
     pub(crate) connections: HashMap<u64, Waker, BuildHasherDefault<Spread>>,
     pub(crate) slots: Slots,
@@ -87,14 +83,12 @@ pub(crate) struct Locked {
     pub(crate) endpoints: Vec<(Endpoint, EndpointId)>,
     pub(crate) ready_peers: u32,
     pub(crate) is_closed: bool,
-    is_observed: bool,
     /// The host drains.
     pub(crate) tells_progress: bool,
-    /// Sections that had notices.
-    told_sections: u64,
     /// Bytes admitted since a connection last met the socket, or since a sender last stood aside for it.
     pub(crate) unflushed: usize,
     settled: Vec<Settled>,
+    outputs: Vec<SocketOutput>,
     events_told: u64,
 }
 
@@ -132,10 +126,12 @@ impl<R: Runtime> Shared<R> {
         runtime: R,
         socket: Socket,
         net: NetOptions,
-        observer: Option<Arc<dyn Observer>>,
+        host: Option<(SocketSide, Arc<dyn Observer>)>,
     ) -> Arc<Self> {
+        let (side, observer) = host.unzip();
         let locked = Locked {
             socket,
+            side,
             connections: HashMap::default(),
             slots: Slots::default(),
             receivers: WakerSet::default(),
@@ -148,11 +144,10 @@ impl<R: Runtime> Shared<R> {
             endpoints: Vec::new(),
             ready_peers: 0,
             is_closed: false,
-            is_observed: observer.is_some(),
             tells_progress: false,
-            told_sections: 0,
             unflushed: 0,
             settled: Vec::new(),
+            outputs: Vec::new(),
             events_told: 0,
         };
         Arc::new(Self { runtime, net, observer, locked: Mutex::new(locked) })
@@ -169,7 +164,7 @@ impl<R: Runtime> Shared<R> {
         let result = {
             let mut locked = lock(&self.locked);
             let result = act(&mut locked);
-            locked.hand_on(after);
+            locked.hand_on(after, &self.runtime);
             result
         };
         after.run(self.observer.as_ref());
@@ -185,7 +180,7 @@ impl<R: Runtime> Shared<R> {
             let mut locked = lock(&self.locked);
             let (result, is_more) = act(&mut locked);
             if is_more {
-                locked.hand_on(&mut after);
+                locked.hand_on(&mut after, &self.runtime);
             } else {
                 locked.wake_connections(&mut after.wakes);
             }
@@ -198,42 +193,58 @@ impl<R: Runtime> Shared<R> {
 
 impl Locked {
     /// Behind every section: wakes connections, callers with results, receivers, the socket task; collects what the host is told.
-    fn hand_on(&mut self, after: &mut After) {
-        let After { wakes, notices, serial } = after;
-        self.wake_connections(wakes);
-        if self.socket.has_settled() {
-            self.settle(wakes, notices);
+    fn hand_on<R: Runtime>(&mut self, after: &mut After, runtime: &R) {
+        match &mut self.side {
+            Some(side) => {
+                side.sift(&mut self.socket, &mut self.settled, &mut self.outputs, || runtime.now());
+                after.has_news = side.has_news();
+                after.has_progress = self.tells_progress;
+                while let Some(set) = self.socket.poll_readable() {
+                    after.readable.push(set);
+                }
+            }
+            None => {
+                if self.socket.has_settled() {
+                    self.socket.take_settled(&mut self.settled);
+                }
+                while let Some(output) = self.socket.poll_output() {
+                    self.outputs.push(output);
+                }
+                self.call_receivers(&mut after.wakes);
+            }
         }
-        self.note_readable(wakes, notices);
-        while let Some(output) = self.socket.poll_output() {
-            self.note_output(output, wakes, notices);
+        let wakes = &mut after.wakes;
+        self.wake_connections(wakes);
+        if !self.settled.is_empty() {
+            self.settle(wakes);
+        }
+        if !self.outputs.is_empty() {
+            let mut outputs = std::mem::take(&mut self.outputs);
+            outputs.drain(..).for_each(|output| self.note_output(output, wakes));
+            self.outputs = outputs;
         }
         self.call_timer(wakes);
         let told = self.socket.events_told();
         if std::mem::replace(&mut self.events_told, told) != told {
             self.event_waiters.wake_into(wakes);
         }
-        if self.tells_progress {
-            notices.push(Notice::Progress);
-        }
-        if !notices.is_empty() {
-            self.told_sections += 1;
-            *serial = self.told_sections;
-        }
     }
 
     #[inline]
-    fn note_readable(&mut self, wakes: &mut Wakes, notices: &mut Vec<Notice>) {
+    fn call_receivers(&mut self, wakes: &mut Wakes) {
         let mut is_readable = false;
-        while let Some(set) = self.socket.poll_readable() {
+        while self.socket.poll_readable().is_some() {
             is_readable = true;
-            if self.is_observed {
-                notices.push(Notice::Readable(set));
-            }
         }
-        if is_readable && !self.is_observed {
+        if is_readable {
             self.receivers.wake_into(wakes);
         }
+    }
+
+    /// New calls are refused once the host shuts down (M-61).
+    #[inline]
+    pub(crate) fn check_sealed(&self) -> Result<(), Failure> {
+        self.side.as_ref().map_or(Ok(()), SocketSide::check_sealed)
     }
 
     #[inline]
@@ -245,16 +256,12 @@ impl Locked {
         }
     }
 
-    fn settle(&mut self, wakes: &mut Wakes, notices: &mut Vec<Notice>) {
+    fn settle(&mut self, wakes: &mut Wakes) {
         let mut settled = std::mem::take(&mut self.settled);
-        self.socket.take_settled(&mut settled);
         for settled in settled.drain(..) {
-            // Nobody waits: the host's own operations, and those whose caller left in the same step.
+            // Its caller left in the same step: the place is free.
             if let Some(unclaimed) = self.slots.settle(settled, wakes) {
                 self.socket.collected(unclaimed.operation);
-                if self.is_observed {
-                    notices.push(Notice::Settled(unclaimed));
-                }
             }
         }
         self.settled = settled;
@@ -275,10 +282,7 @@ impl Locked {
         }
     }
 
-    fn note_output(&mut self, output: SocketOutput, wakes: &mut Wakes, notices: &mut Vec<Notice>) {
-        if self.is_observed && is_about_peer(&output) {
-            notices.push(Notice::Output(output.clone()));
-        }
+    fn note_output(&mut self, output: SocketOutput, wakes: &mut Wakes) {
         match output {
             SocketOutput::Connect { endpoint: _, number, address } => {
                 self.attempts.push(Attempt { number, waker: None });
@@ -296,7 +300,7 @@ impl Locked {
                 self.ready_peers = self.ready_peers.saturating_sub(1);
                 tracing::info!(generation = set.generation, "zlink.socket.peer_lost");
             }
-            // For hosts. On raw sockets receivers see the end of a source by its silence, and nobody probes.
+            // For hosts, who sifted them. Receivers of raw sockets see the end of a source by its silence, and nobody probes.
             SocketOutput::Drained(_) | SocketOutput::ProbeDue(_) => {}
             SocketOutput::Closed => {
                 self.is_closed = true;
@@ -339,20 +343,7 @@ impl Locked {
     /// Gives back what only busy sockets need.
     pub(crate) fn release_buffers(&mut self) {
         self.settled = Vec::new();
-    }
-}
-
-/// True for what a host has to know.
-const fn is_about_peer(output: &SocketOutput) -> bool {
-    match output {
-        SocketOutput::PeerReady { .. }
-        | SocketOutput::PeerLost { .. }
-        | SocketOutput::Drained(_)
-        | SocketOutput::ProbeDue(_) => true,
-        SocketOutput::Connect { .. }
-        | SocketOutput::Abandon(_)
-        | SocketOutput::StopListening(_)
-        | SocketOutput::Closed => false,
+        self.outputs = Vec::new();
     }
 }
 

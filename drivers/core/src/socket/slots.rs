@@ -49,7 +49,9 @@ impl Slots {
                 }
                 None
             }
-            Some(Entry::Free | Entry::Waiting(..) | Entry::Done(..)) | None => Some(Settled { operation, outcome }),
+            Some(Entry::Free | Entry::Waiting(..) | Entry::Done(..)) | None => {
+                Some(Settled { operation, outcome })
+            }
         }
     }
 

@@ -9,6 +9,8 @@ const STEPS: &[&str] = &[
     "wire.encode_64",
     "wire.encode_request_64",
     "wire.decode_64",
+    "service.encode_64",
+    "service.decode_64",
     "socket.send",
     "socket.write",
     "socket.decode",

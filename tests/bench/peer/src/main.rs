@@ -4,6 +4,7 @@
 //! The server prints `READY` when it listens; each side ends with one line `R key=value …`.
 
 mod harness;
+#[cfg(feature = "host")]
 mod host;
 mod meters;
 mod sockets;
@@ -14,6 +15,7 @@ use tokio::runtime::Builder;
 
 async fn run(args: Args) {
     if args.is_host {
+        #[cfg(feature = "host")]
         host::run(args).await;
     } else {
         sockets::run(args).await;

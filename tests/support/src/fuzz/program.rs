@@ -15,12 +15,20 @@ pub(super) fn write(program: &[u8], is_open: bool) -> Vec<u8> {
     if !is_open {
         greet(program, &mut out);
     }
+    let mut is_inside = false;
     for pair in program.chunks(2) {
         if out.len() > BYTES_MAX {
             break;
         }
         let (operation, operand) = (pair[0], pair.get(1).copied().unwrap_or_default());
-        step(operation, operand, &mut out);
+        if is_inside && operation > 8 {
+            // Inside a record other things than parts are a fault, which ends everything: rare.
+            is_inside = operation % 3 != 0;
+            let size = SIZES[usize::from(operand) % SIZES.len()];
+            part(u8::from(is_inside), Kind::Data, size, operation, &mut out);
+        } else {
+            is_inside = step(operation, operand, &mut out);
+        }
     }
     out
 }
@@ -36,35 +44,47 @@ fn greet(program: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&ready);
 }
 
-fn step(operation: u8, operand: u8, out: &mut Vec<u8>) {
+/// Writes one thing; true if it leaves a record open.
+fn step(operation: u8, operand: u8, out: &mut Vec<u8>) -> bool {
     let size = SIZES[usize::from(operand) % SIZES.len()];
-    match operation % 32 {
-        0..=13 => part(0, Kind::Data, size, operand, out),
-        14..=17 => part(MORE, Kind::Data, size, operand, out),
-        18 => (0..operand).for_each(|seed| part(0, Kind::Data, usize::from(seed) % 90, seed, out)),
-        19 => {
+    let more = operand >> 4 & MORE;
+    match operation % 64 {
+        0..=29 => part(more, Kind::Data, size, operand, out),
+        30..=37 => part(more, Kind::Request, size, operand, out),
+        38..=40 => (0..operand).for_each(|seed| part(0, Kind::Data, usize::from(seed) % 90, seed, out)),
+        41 | 42 => {
             (0..u16::from(operand) * 5).for_each(|seed| part(MORE, Kind::Data, 3, seed as u8, out));
             part(0, Kind::Data, 1, 0, out);
         }
-        20 => part(operand & MORE, Kind::Request, size, operand, out),
-        21 => part(operand & MORE, Kind::Reply, size, operand, out),
-        22 => part(operand & MORE, Kind::ErrorReply, size, operand, out),
-        23 => control::encode_weight(u32::from(operand) * 50, out),
-        24 => control::encode_flow(FlowState { state: Flow::Paused, epoch: operand.into() }, out),
-        25 => control::encode_special(IDENTITY | operand & MORE, &[&vec![operand; size.min(4_096)]], out),
-        26 => control::encode_special(SUBSCRIBE, &[b"topic"], out),
-        27 => control::encode_special(CANCEL, &[b"topic"], out),
-        28 => control::encode_control(&[&[operand], b"unknown"], out),
-        29 if operand > 200 => control::encode_error(&Fault::standard(FaultCode::FrameIncomplete), out),
-        30 if operand > 150 => {
-            // Spoils a byte of what was written.
+        43 => (0..operand % 64).for_each(|seed| part(MORE, Kind::Data, 3_000, seed, out)),
+        44..=47 => control::encode_weight(u32::from(operand) * 50, out),
+        48..=50 => control::encode_flow(FlowState { state: Flow::Paused, epoch: operand.into() }, out),
+        51..=53 => {
+            let body = vec![operand; size.min(4_096)];
+            control::encode_special(IDENTITY | operand & MORE, &[&body], out);
+        }
+        54..=56 => control::encode_control(&[&[operand], b"unknown"], out),
+        operation if operand > 220 => spoil(operation, operand, out),
+        _ => part(0, Kind::Data, size, operand, out),
+    }
+    more != 0 && operation % 64 <= 37 || operation % 64 == 43
+}
+
+/// Writes what is a fault for some receivers, or damages what is there.
+fn spoil(operation: u8, operand: u8, out: &mut Vec<u8>) {
+    match operation {
+        57 => part(operand & MORE, Kind::Reply, 5, operand, out),
+        58 => part(operand & MORE, Kind::ErrorReply, 4, operand, out),
+        59 => control::encode_special(SUBSCRIBE, &[b"topic"], out),
+        60 => control::encode_special(CANCEL, &[b"topic"], out),
+        61 => control::encode_error(&Fault::standard(FaultCode::FrameIncomplete), out),
+        62 => out.truncate(out.len().saturating_sub(usize::from(operand))),
+        _ => {
             let place = out.len().saturating_sub(usize::from(operand) * 3);
             if let Some(byte) = out.get_mut(place) {
                 *byte ^= 1 << (operand % 8);
             }
         }
-        31 if operand > 150 => out.truncate(out.len().saturating_sub(usize::from(operand))),
-        _ => {}
     }
 }
 

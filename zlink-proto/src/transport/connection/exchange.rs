@@ -30,14 +30,13 @@ impl Connection {
         }
         self.tell(socket, now);
         self.obey(socket, now);
-        if self.was_opened {
+        if self.was_opened && !self.is_forgotten() {
             self.exchange_records(socket, now);
         }
         self.conclude();
         if let Some(ending) = self.ending.take() {
             socket.handle_news(self.number, ending, now);
         }
-        self.obey(socket, now);
         if self.phase == Phase::Open && self.output.is_empty() {
             socket.take_batch(self.number, BATCH_BYTES_MAX, self.output.batch());
         }
@@ -64,6 +63,7 @@ impl Connection {
                 Order::SendReady { count, lane } => self.send_ready(count, lane),
                 Order::Open => self.open(now),
                 Order::Close { fault } => {
+                    self.replace_fault(fault);
                     self.close(fault);
                     // The socket knows already, and its reason counts.
                     self.ending = None;
@@ -111,8 +111,10 @@ impl Connection {
     /// Delivers, and decodes on as long as new allowances and the turn let it.
     fn exchange_records<S: SocketSide>(&mut self, socket: &mut S, now: Timestamp) {
         let was_blocked = matches!(self.input.rest, Rest::Blocked(_));
+        // The first time in any case: a changed limit reaches us so (B-14).
+        let mut is_due = true;
         loop {
-            if self.input.has_delivery() || matches!(self.input.rest, Rest::Blocked(_)) {
+            if is_due || self.input.has_delivery() || matches!(self.input.rest, Rest::Blocked(_)) {
                 let refused = match self.input.rest {
                     Rest::Blocked(refusal) => Some(refusal),
                     Rest::Drained | Rest::Undecoded | Rest::Held => None,
@@ -122,6 +124,12 @@ impl Connection {
                 let allowance = socket.deliver(self.number, inbox, provisional, refused, heard, now);
                 self.input.allow(allowance);
                 self.input.note_told();
+                is_due = false;
+                // What was delivered may be a fault for the socket: nothing behind it counts.
+                self.obey(socket, now);
+            }
+            if self.is_forgotten() {
+                return;
             }
             self.tell(socket, now);
             let has_more = match self.input.rest {

@@ -148,6 +148,12 @@ impl Input {
         self.decoder.end()
     }
 
+    pub(super) fn memory(&self) -> usize {
+        self.decoder.memory()
+            + self.inbox.capacity() * size_of::<Record>()
+            + self.news.capacity() * size_of::<News>()
+    }
+
     /// Gives back the memory that only running input needs.
     pub(super) fn release_buffers(&mut self) {
         self.decoder.release_buffer();

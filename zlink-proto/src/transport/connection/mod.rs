@@ -231,6 +231,12 @@ impl Connection {
         self.output.release_buffers();
     }
 
+    /// Memory that it holds beside itself, in bytes: read buffer, records and news that are not exchanged, and output with
+    /// referenced bodies.
+    pub fn memory(&self) -> usize {
+        self.input.memory() + self.output.memory()
+    }
+
     /// True while what comes is decoded.
     fn decodes(&self) -> bool {
         match self.phase {
@@ -315,6 +321,15 @@ impl Connection {
         if self.phase != Phase::Closed {
             self.close(None);
             self.ending = Some(news);
+        }
+    }
+
+    /// The socket found its fault in records that came before the one that was found here.
+    fn replace_fault(&mut self, fault: Option<Fault>) {
+        if let (Phase::Closed, Some(News::Fault(_)), Some(fault)) = (self.phase, &self.ending, fault) {
+            let mut error = Vec::new();
+            encode_error(&fault, &mut error);
+            self.output.replace_error(&error);
         }
     }
 

@@ -13,7 +13,9 @@ pub(super) struct Output {
     greeting_written: usize,
     /// Bytes of batches that were written since the socket was last told.
     untold: usize,
+    /// Nothing but an ERROR is left, if anything.
     is_discarded: bool,
+    is_error_begun: bool,
 }
 
 impl Output {
@@ -28,6 +30,7 @@ impl Output {
             greeting_written: 0,
             untold: 0,
             is_discarded: false,
+            is_error_begun: false,
         }
     }
 
@@ -65,6 +68,7 @@ impl Output {
         self.outbox.advance(count);
         if self.is_discarded {
             // An ERROR frame: nobody counts it.
+            self.is_error_begun = true;
             return false;
         }
         let greeting = count.min(self.greeting_left());
@@ -90,6 +94,18 @@ impl Output {
         if is_at_border && !error.is_empty() {
             self.outbox.push_raw(error);
         }
+    }
+
+    /// Another reason for the same end, if the ERROR is there and nothing of it was written.
+    pub(super) fn replace_error(&mut self, error: &[u8]) {
+        if self.is_discarded && !self.is_error_begun && !self.outbox.is_empty() {
+            self.outbox = Outbox::default();
+            self.outbox.push_raw(error);
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.outbox.memory()
     }
 
     pub(super) fn release_buffers(&mut self) {

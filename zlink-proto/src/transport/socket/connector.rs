@@ -13,17 +13,14 @@ use crate::error::{ErrorKind, Failure};
 use crate::id::{ConnectionNumber, EndpointId, RoutingId};
 use crate::time::Timestamp;
 use crate::transport::endpoint::{Endpoint, EndpointError, EndpointUse};
-use crate::transport::lane_set::Name;
 use crate::transport::operations::Line;
 use crate::transport::reconnect::{Backoff, BackoffOptions};
 use crate::transport::{Connection, ConnectionConfig, EndReason, EventKind};
-use crate::wire::FaultCode;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum ConnectorState {
+pub(super) enum ConnectorState {
     /// The driver opens a connection.
     Attempt { number: ConnectionNumber, until: Timestamp },
     /// A set is joining or ready.
@@ -35,14 +32,14 @@ enum ConnectorState {
 }
 
 #[derive(Debug)]
-struct Connector {
+pub(super) struct Connector {
     address: String,
     endpoint: Endpoint,
     connect_as: Option<RoutingId>,
     /// The peer that was seen here.
     known: Option<RoutingId>,
-    state: ConnectorState,
-    backoff: Backoff,
+    pub(super) state: ConnectorState,
+    pub(super) backoff: Backoff,
     attempts: u64,
     /// Operations of a ROUTER that wait for the return of this peer.
     line: Line,
@@ -55,11 +52,11 @@ pub(super) struct Connectors {
 }
 
 impl Connectors {
-    fn get(&self, endpoint: EndpointId) -> Option<&Connector> {
+    pub(super) fn get(&self, endpoint: EndpointId) -> Option<&Connector> {
         self.places.get(endpoint.0 as usize)?.as_ref()
     }
 
-    fn get_mut(&mut self, endpoint: EndpointId) -> Option<&mut Connector> {
+    pub(super) fn get_mut(&mut self, endpoint: EndpointId) -> Option<&mut Connector> {
         self.places.get_mut(endpoint.0 as usize)?.as_mut()
     }
 
@@ -73,7 +70,7 @@ impl Connectors {
         &mut place.expect("endpoint with waiting operations").line
     }
 
-    fn ids(&self) -> impl Iterator<Item = EndpointId> {
+    pub(super) fn ids(&self) -> impl Iterator<Item = EndpointId> {
         (0..).zip(&self.places).filter(|(_, place)| place.is_some()).map(|(id, _)| EndpointId(id))
     }
 
@@ -198,7 +195,7 @@ impl Socket {
     }
 
     /// Takes an attempt back that is under way.
-    fn abandon(&mut self, endpoint: EndpointId) {
+    pub(super) fn abandon(&mut self, endpoint: EndpointId) {
         let Some(connector) = self.connectors.get(endpoint) else { return };
         let ConnectorState::Attempt { number, .. } = connector.state else { return };
         let before = self.outputs.len();
@@ -217,7 +214,7 @@ impl Socket {
         }
     }
 
-    fn attempt(&mut self, endpoint: EndpointId) {
+    pub(super) fn attempt(&mut self, endpoint: EndpointId) {
         let number = self.new_connection_number();
         let until = self.now.saturating_add(self.options.connect_limit);
         let Some(connector) = self.connectors.get_mut(endpoint) else { return };
@@ -244,7 +241,6 @@ impl Socket {
 
     pub(super) fn attach(&mut self, number: ConnectionNumber, now: Timestamp) -> Option<()> {
         self.advance(now);
-        self.run_connectors();
         let endpoint = self.of_attempt(number)?;
         self.connectors.get_mut(endpoint)?.state = ConnectorState::Up;
         let slot = self.new_set(number);
@@ -269,39 +265,6 @@ impl Socket {
         self.advance(now);
         if let Some(endpoint) = self.of_attempt(number) {
             self.attempt_failed(endpoint, number);
-        }
-    }
-
-    fn attempt_failed(&mut self, endpoint: EndpointId, number: ConnectionNumber) {
-        self.events.tell(self.now, Some(number), || EventKind::ConnectFailed { endpoint });
-        let Some(connector) = self.connectors.get_mut(endpoint) else { return };
-        let delay = connector.backoff.failed();
-        self.delay(endpoint, delay);
-    }
-
-    fn delay(&mut self, endpoint: EndpointId, delay: Duration) {
-        let until = self.now.saturating_add(delay);
-        if let Some(connector) = self.connectors.get_mut(endpoint) {
-            connector.state = ConnectorState::Waiting { until };
-        }
-        self.events.tell(self.now, None, || EventKind::ConnectDelayed { endpoint, delay });
-    }
-
-    /// Lets timers of endpoints act.
-    pub(super) fn run_connectors(&mut self) {
-        for endpoint in self.connectors.ids().collect::<Vec<_>>() {
-            let Some(connector) = self.connectors.get(endpoint) else { continue };
-            match connector.state {
-                ConnectorState::Attempt { number, until } if until <= self.now => {
-                    self.abandon(endpoint);
-                    self.attempt_failed(endpoint, number);
-                }
-                ConnectorState::Waiting { until } if until <= self.now => self.attempt(endpoint),
-                ConnectorState::Attempt { .. }
-                | ConnectorState::Waiting { .. }
-                | ConnectorState::Up
-                | ConnectorState::Parked { .. } => {}
-            }
         }
     }
 
@@ -340,64 +303,6 @@ impl Socket {
         }
         self.forget_name_if_unused(name);
     }
-
-    /// The set of an endpoint ended: when is the next attempt (N-29, N-33, N-34)?
-    /// `ready_for`: how long the set was ready, if it was.
-    pub(super) fn connector_ended(
-        &mut self,
-        endpoint: EndpointId,
-        ready_for: Option<Duration>,
-        reason: EndReason,
-        name: &RoutingId,
-    ) {
-        let now = self.now;
-        let is_elsewhere = self.names.get(name).is_some_and(Name::is_taken);
-        let Some(connector) = self.connectors.get_mut(endpoint) else { return };
-        let delay = match reason {
-            EndReason::Duplicate if is_elsewhere => {
-                connector.state = ConnectorState::Parked { name: name.clone() };
-                let routing_id = name.clone();
-                self.events.tell(now, None, || EventKind::Parked { endpoint, routing_id });
-                return;
-            }
-            EndReason::Duplicate => connector.backoff.refused(),
-            EndReason::Fault(code, _) if is_incurable(code as u8) => connector.backoff.refused(),
-            EndReason::PeerError(code) if is_incurable(code) => connector.backoff.refused(),
-            EndReason::Fault(..)
-            | EndReason::PeerError(_)
-            | EndReason::End
-            | EndReason::Reset
-            | EndReason::ConnectFailed
-            | EndReason::Liveness
-            | EndReason::Disconnected
-            | EndReason::Service(_)
-            | EndReason::Closed => match ready_for {
-                None => connector.backoff.failed(),
-                Some(ready_for) => connector.backoff.ended(ready_for),
-            },
-        };
-        self.delay(endpoint, delay);
-    }
-
-    /// A set of this name ended: endpoints that rested for it go on.
-    pub(super) fn unpark(&mut self, name: &RoutingId) {
-        let is_gone = self.names.get(name).is_none_or(|known| !known.is_taken());
-        if !is_gone || self.connectors.is_empty() {
-            return;
-        }
-        for endpoint in self.connectors.ids().collect::<Vec<_>>() {
-            let Some(connector) = self.connectors.get_mut(endpoint) else { continue };
-            if matches!(&connector.state, ConnectorState::Parked { name: other } if other == name) {
-                let delay = connector.backoff.unparked();
-                self.delay(endpoint, delay);
-            }
-        }
-    }
-}
-
-/// N-34.
-fn is_incurable(code: u8) -> bool {
-    code == FaultCode::VersionMismatch as u8 || code == FaultCode::SocketTypeMismatch as u8
 }
 
 fn at_fault(error: EndpointError) -> &'static str {

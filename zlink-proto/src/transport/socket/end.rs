@@ -184,7 +184,6 @@ impl Socket {
     /// N-22, 4.
     fn end_tokens(&mut self, slot: u32) {
         let set = self.sets.at_mut(slot);
-        let count = set.tokens.len() + set.errors.len();
         while let Some(place) = set.tokens.head() {
             self.tokens.remove(&mut set.tokens, place);
         }
@@ -193,9 +192,11 @@ impl Socket {
         }
         set.unanswered_sequences = hashbrown::HashSet::with_hasher(self.hash_key);
         set.receive.roll_back();
-        for _ in 0..count {
-            self.token_place_freed();
+        if core::mem::take(&mut set.waits_for_token) {
+            let id = set.id;
+            self.token_waiters.retain(|&other| other != id);
         }
+        self.token_place_freed();
     }
 
     fn clear_set(&mut self, slot: u32) {
@@ -207,7 +208,6 @@ impl Socket {
         set.admission = None;
         set.liveness = None;
         set.finish_at = None;
-        set.waits_for_token = false;
         set.flow.is_listed = false;
     }
 

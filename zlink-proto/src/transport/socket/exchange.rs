@@ -115,9 +115,8 @@ impl Socket {
             self.take_controls(slot, batch);
         }
         let set = self.sets.at_mut(slot);
-        if set.send.has_output() {
-            set.send.take_batch(limit, batch);
-        }
+        // Also when nothing is there: that is when the queue gives memory back.
+        set.send.take_batch(limit, batch);
         if may_finish(set) {
             self.wake(slot);
         }

@@ -8,6 +8,8 @@
 //! ```
 
 mod admission;
+mod change;
+mod choose;
 mod close;
 mod connector;
 mod end;
@@ -16,8 +18,11 @@ mod flow;
 mod handshake;
 mod listener;
 mod receive;
+mod reconnecting;
 mod reply;
 mod reserve;
+mod serve;
+mod settle;
 mod slots;
 mod status;
 mod submit;
@@ -35,8 +40,9 @@ pub use types::{
 use super::deadlines::Deadlines;
 use super::event::{Event, EventReader, Events};
 use super::flow::FlowCounts;
+use super::keyed::Keyed;
 use super::lane_set::{Closing, LaneSet, Name, SetLimits, Sets};
-use super::operations::{Keyed, Line, Operations};
+use super::operations::{Line, Operations};
 use super::options::{HWM_DEFAULT, OptionsError, SocketOptions};
 use super::selector::Selector;
 use super::tokens::Tokens;

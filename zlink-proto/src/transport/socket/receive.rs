@@ -124,33 +124,43 @@ impl Socket {
     /// Moves records and ends their charges in one step.
     fn take_records(&mut self, slot: u32, count: usize, put: &mut impl FnMut(Received)) -> usize {
         let (mut taken, mut charge) = (0, 0);
-        let mut places = self.token_places(self.sets.at(slot).id);
-        while taken < count {
+        loop {
             let set = self.sets.at_mut(slot);
-            let Some(kind) = set.receive.front().map(Record::kind) else { break };
-            let is_request = kind == Kind::Request;
-            if is_request && places == 0 {
-                self.token_waiters.push_back(set.id);
-                set.waits_for_token = true;
+            let (data, of_data) = set.receive.leading_data(count - taken);
+            let (id, name) = (set.id, &set.routing_id);
+            for record in set.receive.drain(data) {
+                put(Received { set: id, from: name.clone(), record, token: None });
+            }
+            taken += data;
+            charge += of_data;
+            let is_request = set.receive.front().is_some_and(|front| front.kind() == Kind::Request);
+            if taken == count || !is_request {
                 break;
             }
-            if !is_ordinary(kind) {
-                break;
-            }
-            let Some(record) = set.receive.pop() else { break };
+            let Some(received) = self.take_request(slot) else { break };
             taken += 1;
-            charge += record.charge();
-            let (id, from) = (set.id, set.routing_id.clone());
-            let token = is_request.then(|| {
-                places -= 1;
-                self.new_token(slot, record.sequence())
-            });
-            put(Received { set: id, from, record, token });
+            charge += received.record.charge();
+            put(received);
         }
-        let set = self.sets.at_mut(slot);
-        set.has_given |= taken > 0;
+        self.sets.at_mut(slot).has_given |= taken > 0;
         self.end_receive_charge(slot, charge, taken as u64);
         taken
+    }
+
+    /// The request at the head with its token. `None`: there is no place for a token (N-60).
+    fn take_request(&mut self, slot: u32) -> Option<Received> {
+        let id = self.sets.at(slot).id;
+        let has_place = self.token_places(id) > 0;
+        let set = self.sets.at_mut(slot);
+        if !has_place {
+            set.waits_for_token = true;
+            self.token_waiters.push_back(id);
+            return None;
+        }
+        let record = set.receive.pop()?;
+        let from = set.routing_id.clone();
+        let token = self.new_token(slot, record.sequence());
+        Some(Received { set: id, from, record, token: Some(token) })
     }
 
     /// The token of a request that is taken; of an ended set it is used up already.
@@ -193,6 +203,7 @@ impl Socket {
     fn emptied(&mut self, slot: u32) {
         self.update_standing(slot);
         let set = self.sets.at_mut(slot);
+        set.receive.release();
         if set.phase == Phase::Ended {
             self.drained(slot);
         }
@@ -225,6 +236,10 @@ impl Socket {
         let mut received = 0;
         while received < max {
             let Some(id) = self.rotation.pop_front() else { break };
+            if !self.rotation.is_empty() && self.receive_one(id, &mut put) {
+                received += 1;
+                continue;
+            }
             // Alone in turn, a peer gives all at once: the order is the same.
             let count = if self.rotation.is_empty() { max - received } else { 1 };
             let Some(set) = self.sets.get_mut(id) else { continue };
@@ -240,6 +255,22 @@ impl Socket {
         received
     }
 
+    /// The common case of a turn: one data record of a set that has more of them. False: nothing changed.
+    fn receive_one(&mut self, id: SetId, put: &mut impl FnMut(Received)) -> bool {
+        let Some(set) = self.sets.get_mut(id) else { return false };
+        if set.phase == Phase::Ended || set.is_behind || set.receive.len() < 2 {
+            return false;
+        }
+        let Some((record, reads_on)) = set.receive.pop_data() else { return false };
+        set.has_given = true;
+        put(Received { set: id, from: set.routing_id.clone(), record, token: None });
+        self.rotation.push_back(id);
+        if reads_on {
+            self.wake(id.slot);
+        }
+        true
+    }
+
     /// Not a delivery in the sense of N-41: of the records that were taken from this set, `count` were probes or acks.
     pub fn discount(&mut self, set: SetId, count: u32) {
         if let Some(set) = self.sets.get_mut(set) {
@@ -247,8 +278,26 @@ impl Socket {
         }
     }
 
+    /// The common case of `queue_records`.
+    fn queue_data(&mut self, slot: u32, records: &mut Vec<Record>) {
+        let (mut charge, mut largest) = (0, 0);
+        for record in records.iter() {
+            let of_record = record.charge();
+            charge += of_record;
+            largest = largest.max(of_record);
+        }
+        let count = records.len() as u64;
+        let queue = &mut self.sets.at_mut(slot).receive;
+        queue.append(records);
+        queue.commit(charge, count, largest);
+    }
+
     /// Adds completed records to a set's receive queue. Replies settle directly if nothing is ahead of them.
     pub(super) fn queue_records(&mut self, slot: u32, records: &mut Vec<Record>) -> Result<(), Fault> {
+        if self.is_open() && records.iter().all(|record| record.kind() == Kind::Data) {
+            self.queue_data(slot, records);
+            return Ok(());
+        }
         let (mut charge, mut count, mut largest) = (0, 0, 0);
         let is_router = self.socket_type == SocketType::Router;
         let (mut result, mut is_any_settled) = (Ok(()), false);

@@ -1,7 +1,7 @@
 //! Replies, reply tokens and answers to our requests (N-54 to N-60).
 
-use super::submit::NOT_OPEN;
-use super::waiting::Destination;
+use super::submit::{NOT_OPEN, Test};
+use super::waiting::{Destination, Waiting};
 use super::{Outcome, Socket, Submitted};
 use crate::error::{ErrorKind, Failure, Submission};
 use crate::id::SetId;
@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use crate::transport::ReplyToken;
 use crate::transport::deadlines::NONE;
 use crate::transport::lane_set::Phase;
-use crate::transport::operations::{Family, Place};
+use crate::transport::operations::Family;
 use crate::transport::tokens::TokenState;
 use crate::wire::{Fault, Kind, Record, charge};
 
@@ -74,31 +74,30 @@ impl Socket {
         };
         let slot = token.set().slot;
         let passes = is_admission || self.options.replies_pass_pause;
-        if self.admit_at_once(slot, measured, passes) {
-            self.push_now(slot, Kind::Reply, token.sequence(), record, measured.charge);
-            self.end_token(place);
-            return Ok(Submitted::Admitted);
-        }
+        let was_tested = match self.admit_at_once(slot, measured, passes) {
+            Test::Admitted => {
+                self.push_now(slot, Kind::Reply, token.sequence(), record, measured.charge);
+                self.end_token(place);
+                return Ok(Submitted::Admitted);
+            }
+            Test::Refused => true,
+            Test::Blocked => false,
+        };
         self.advance(clock());
         // Time may have ended the set's finish: the token with it.
         let place = self.tokens.find(&token).ok_or(TOKEN_ENDED)?;
-        let waits = self.wait_for_room(
-            Family::Reply,
-            Destination::Set(slot),
-            Kind::Reply,
-            token.sequence(),
-            record,
+        self.tokens.set_state(place, TokenState::Claimed);
+        let waiting = Waiting {
+            family: Family::Reply,
+            sequence: token.sequence(),
             measured,
-            is_admission,
-            self.options.reply_timeout,
-        );
-        match waits {
-            Ok(operation) => {
-                self.operations[operation].token = place;
-                self.tokens.set_state(place, TokenState::Claimed);
-                self.serve(slot);
-                Ok(Submitted::Waiting(self.operations.id(operation)))
-            }
+            passes_pause: is_admission,
+            was_tested,
+            timeout: self.options.reply_timeout,
+            token: place,
+        };
+        match self.wait_for_room(waiting, Destination::Set(slot), record) {
+            Ok(operation) => Ok(Submitted::Waiting(self.operations.id(operation))),
             Err(failure) => {
                 self.turn_into_error(place, IO_ERROR);
                 self.serve(slot);
@@ -113,7 +112,7 @@ impl Socket {
         }
         let measured = self.measure(record)?;
         match self.sets.get(set) {
-            Some(set) if measured.bytes > set.message_max => Err(super::submit::RECORD_TOO_LARGE),
+            Some(set) if measured.bytes > set.message_max => Err(super::submit::TOO_LARGE),
             Some(set) if set.blockers.ending => Err(TOKEN_ENDED),
             Some(_) => Ok(measured),
             None => Err(TOKEN_ENDED),
@@ -195,38 +194,37 @@ impl Socket {
         self.token_place_freed();
     }
 
-    /// A place for one more request is free: the peers that wait for it go on in turn (N-60).
+    /// A place is free: peers that wait for one go on in turn (N-60), as many as there are free places. One of them may leave its
+    /// place unused; that is why it is not one peer for each place.
     pub(super) fn token_place_freed(&mut self) {
-        let mut left = self.token_waiters.len();
-        while left > 0 && self.has_token_place() {
-            left -= 1;
+        let max = self.options.reply_tokens_max as usize;
+        let mut places = max.saturating_sub(self.tokens.len());
+        for _ in 0..self.token_waiters.len() {
+            if places == 0 {
+                return;
+            }
             let Some(id) = self.token_waiters.pop_front() else { return };
-            let Some(set) = self.sets.get_mut(id) else { continue };
+            let Some(set) = self.sets.get_mut(id).filter(|set| set.waits_for_token) else { continue };
             if set.tokens.len() + set.errors.len() >= self.options.requests_per_link_max {
                 self.token_waiters.push_back(id);
                 continue;
             }
+            places -= 1;
             set.waits_for_token = false;
             self.announce(id.slot);
-            return;
         }
-    }
-
-    pub(super) fn has_token_place(&self) -> bool {
-        self.tokens.len() < self.options.reply_tokens_max as usize
     }
 
     /// Takes the answer to one of our requests. Unmatched ones are dropped; too many are a fault (N-55, N-58).
     pub(super) fn settle_reply(&mut self, set_slot: u32, record: Record) -> Result<(), Fault> {
         let id = self.sets.at(set_slot).id;
-        let found = self.operations.by_sequence(record.sequence()).filter(|&slot| {
-            let operation = &self.operations[slot];
-            operation.place == Place::Pending && operation.set == id
-        });
-        let Some(slot) = found else {
+        let Some(slot) = self.operations.take_answered(record.sequence(), id) else {
             return self.count_unmatched(set_slot);
         };
-        self.withdraw(slot);
+        let set = self.sets.at_mut(set_slot);
+        set.unanswered -= 1;
+        set.work -= self.operations[slot].charge;
+        self.operations.unlink(&mut set.pending, slot);
         let outcome = match record.kind() {
             Kind::ErrorReply => Outcome::Failed(error_reply(&record)),
             Kind::Reply | Kind::Data | Kind::Request => Outcome::Reply(record),
@@ -254,7 +252,7 @@ impl Socket {
 /// Maps the error number of an error reply (spec 3 §8, W-10).
 fn error_reply(record: &Record) -> Failure {
     let first = record.part(0);
-    let number = first.as_deref().and_then(|part| <[u8; 4]>::try_from(part).ok()).map(u32::from_be_bytes);
+    let number = first.and_then(|part| <[u8; 4]>::try_from(part).ok()).map(u32::from_be_bytes);
     let (kind, reason) = match number {
         None | Some(0) => (ErrorKind::ProtocolError, "malformed error reply"),
         Some(2) => (ErrorKind::NotFound, "error reply: no entry"),

@@ -1,12 +1,13 @@
 //! Reservations: room for a record before the record is there (O-35).
 
-use super::submit::{BAD_TIMEOUT, Measured};
-use super::waiting::Destination;
+use super::submit::{BAD_TIMEOUT, Measured, Test};
+use super::waiting::{Destination, Waiting};
 use super::{Refused, Reservation, Socket, Target};
 use crate::error::{ErrorKind, Failure};
 use crate::id::{OperationId, SetId};
 use crate::message::Outgoing;
 use crate::time::{Timestamp, round_timeout};
+use crate::transport::deadlines::NONE;
 use crate::transport::operations::{Family, Place};
 use crate::wire::{Kind, charge};
 use core::time::Duration;
@@ -15,7 +16,7 @@ use core::time::Duration;
 struct Sized(u64);
 
 impl Socket {
-    /// Books room for a record of `bytes` payload bytes in one part. The target is fixed; the booked charge counts as a record in its
+    /// Books room for a record of `bytes` payload bytes in one part; for each further part add `PART_CHARGE`. The target is fixed; the booked charge counts as a record in its
     /// queue. Granted, it lives for one send timeout more; a wait ends as a `Settled`.
     ///
     /// # Errors
@@ -35,44 +36,54 @@ impl Socket {
         self.advance(clock());
         let measured = self.measure_size(&Sized(bytes))?;
         let destination = self.choose_destination(target, measured)?;
+        let mut was_tested = false;
         if let Destination::Set(slot) = destination {
-            if self.reserve_at_once(slot, measured) {
-                let operation = self.grant(slot, measured);
-                return Ok(Reservation { operation, is_granted: true });
+            match self.reserve_at_once(slot, measured) {
+                Test::Admitted => {
+                    let operation = self.grant(slot, measured);
+                    return Ok(Reservation { operation, is_granted: true });
+                }
+                Test::Refused => was_tested = true,
+                Test::Blocked => {}
             }
         }
-        let nothing: &[u8] = &[];
-        let slot = self.wait_for_room(
-            Family::Reservation,
-            destination,
-            Kind::Data,
-            0,
-            &nothing,
+        let waiting = Waiting {
+            family: Family::Reservation,
+            sequence: 0,
             measured,
-            false,
+            passes_pause: false,
+            was_tested,
             timeout,
-        )?;
+            token: NONE,
+        };
+        let nothing: &[u8] = &[];
+        let slot = self.wait_for_room(waiting, destination, &nothing)?;
         Ok(Reservation { operation: self.operations.id(slot), is_granted: false })
     }
 
     fn measure_size(&self, size: &Sized) -> Result<Measured, Failure> {
         let max = self.options.max_message_size;
         if size.0 > u64::from(u32::MAX) || (max != 0 && size.0 > max) {
-            return Err(super::submit::RECORD_TOO_LARGE);
+            return Err(super::submit::TOO_LARGE);
         }
         Ok(Measured { bytes: size.0, charge: charge(size.0, 1) })
     }
 
-    fn reserve_at_once(&mut self, slot: u32, measured: Measured) -> bool {
+    fn reserve_at_once(&mut self, slot: u32, measured: Measured) -> Test {
         let set = self.sets.at_mut(slot);
-        set.blockers.is_clear()
-            && set.has_no_line()
-            && set.send.meter.admit_reservation(measured.charge, true)
+        if !set.blockers.is_clear() || !set.has_no_line() {
+            Test::Blocked
+        } else if set.send.meter.admit_reservation(measured.charge, true) {
+            Test::Admitted
+        } else {
+            Test::Refused
+        }
     }
 
     fn grant(&mut self, slot: u32, measured: Measured) -> OperationId {
         let timeout = self.options.send_timeout;
-        let operation = self.operations.insert(Family::Reservation, self.now.saturating_add(timeout));
+        let operation =
+            self.operations.insert(Family::Reservation, self.now, self.now.saturating_add(timeout));
         self.deadlines.arm(&mut self.operations, operation, self.now, timeout);
         let set = self.sets.at_mut(slot);
         let entry = &mut self.operations[operation];
@@ -104,7 +115,7 @@ impl Socket {
         let measured = self.measure(record)?;
         let found = self.sets.at_mut(set.slot);
         if measured.bytes > found.message_max {
-            return Err(super::submit::RECORD_TOO_LARGE.into());
+            return Err(super::submit::TOO_LARGE.into());
         }
         let Some(may_serve) = found.send.meter.use_reservation(reserved, measured.charge) else {
             return Err(Refused::Full);

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 use crate::transport::EndReason;
 use crate::transport::lane_set::{Phase, SlotRecord};
 use crate::transport::liveness::{Acked, Liveness, LivenessOutput};
-use crate::wire::{Flow, Kind, Outbox};
+use crate::wire::{Fault, Flow, Kind, Outbox};
 use alloc::boxed::Box;
 
 impl Socket {
@@ -139,7 +139,9 @@ impl Socket {
                 self.sets.at_mut(slot).notices.probe = true;
                 self.notice(slot);
             }
-            Some(LivenessOutput::Dead) => self.end_set(slot, EndReason::Liveness, Farewell::Silent),
+            Some(LivenessOutput::Dead) => {
+                self.end_set(slot, EndReason::Liveness, Farewell::Error(Fault::other("liveness")))
+            }
         }
     }
 }

@@ -81,6 +81,8 @@ pub struct PeerInfo {
     pub waiting: u32,
     /// Sum of their charges.
     pub waiting_bytes: u64,
+    /// Since when the oldest of them waits (B-28).
+    pub waiting_since: Option<Timestamp>,
     /// Requests fixed on this link, and the sum of their charges (N-50, N-51).
     pub unanswered: u32,
     /// See `unanswered`.
@@ -229,11 +231,17 @@ impl Socket {
             receive: queue_status(&set.receive.meter, set.receive.len() as u64),
             waiting: set.waiting(),
             waiting_bytes: self.waiting_bytes(set),
+            waiting_since: self.waiting_since(set),
             unanswered: set.unanswered,
             work: set.work,
             tokens: set.tokens.len(),
             unsolicited: set.unsolicited,
         }
+    }
+
+    fn waiting_since(&self, set: &LaneSet) -> Option<Timestamp> {
+        let heads = [set.line.head(), set.reply_line.head()];
+        heads.into_iter().flatten().map(|head| self.operations[head].since).min()
     }
 
     fn waiting_bytes(&self, set: &LaneSet) -> u64 {

@@ -1,14 +1,13 @@
 //! Sends and requests: which set they go to, and whether they go at once (N-50 to N-53, N-60a to N-65, N-68).
 
-use super::waiting::Destination;
+use super::close::Lifecycle;
+use super::waiting::{Destination, Waiting};
 use super::{Refused, Socket, Submitted, Target};
 use crate::error::{ErrorKind, Failure};
-use crate::id::{OperationId, RoutingId, SetId};
+use crate::id::OperationId;
 use crate::message::Outgoing;
 use crate::time::{Timestamp, round_timeout};
-use crate::transport::SocketOptions;
 use crate::transport::deadlines::NONE;
-use crate::transport::lane_set::LaneSet;
 use crate::transport::operations::{Family, Place};
 use crate::wire::{Kind, PARTS_MAX, SocketType, charge};
 use core::time::Duration;
@@ -20,9 +19,21 @@ pub(super) struct Measured {
     pub(super) charge: u64,
 }
 
+/// Whether a record may go at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub(super) enum Test {
+    /// Its charge is booked.
+    Admitted,
+    /// The byte test was made and refused it.
+    Refused,
+    /// Something else stops it.
+    Blocked,
+}
+
 /// Where a submission goes.
 #[derive(Clone, Copy, Debug)]
-enum Choice {
+pub(super) enum Choice {
     /// To this set; it may have to wait there.
     Set(u32),
     /// It waits for a set.
@@ -31,8 +42,8 @@ enum Choice {
 
 pub(super) const NOT_OPEN: Failure =
     Failure::not_submitted(ErrorKind::ShuttingDown, "the socket is closing or closed");
-const SET_ENDED: Failure = Failure::not_submitted(ErrorKind::Unavailable, "the peer's set ended");
-const TOO_LARGE: Failure =
+pub(super) const SET_ENDED: Failure = Failure::not_submitted(ErrorKind::Unavailable, "the peer's set ended");
+pub(super) const TOO_LARGE: Failure =
     Failure::not_submitted(ErrorKind::InvalidOperation, "the record is above the message size limit");
 
 impl Socket {
@@ -49,25 +60,34 @@ impl Socket {
         clock: impl FnOnce() -> Timestamp,
     ) -> Result<Submitted, Refused> {
         let measured = self.measure(record)?;
+        if self.send_easily(target, record, measured) {
+            return Ok(Submitted::Admitted);
+        }
         let choice = self.choose_for_send(target, measured)?;
+        let passes_pause = target_passes_pause(target);
+        let mut was_tested = false;
         if let Choice::Set(slot) = choice {
-            if self.admit_at_once(slot, measured, target_passes_pause(target)) {
-                self.push_now(slot, Kind::Data, 0, record, measured.charge);
-                return Ok(Submitted::Admitted);
+            match self.admit_at_once(slot, measured, passes_pause) {
+                Test::Admitted => {
+                    self.push_now(slot, Kind::Data, 0, record, measured.charge);
+                    return Ok(Submitted::Admitted);
+                }
+                Test::Refused => was_tested = true,
+                Test::Blocked => {}
             }
         }
         let timeout = self.send_timeout(timeout)?;
         self.advance(clock());
-        let slot = self.wait_for_room(
-            Family::Send,
-            self.destination(choice),
-            Kind::Data,
-            0,
-            record,
+        let waiting = Waiting {
+            family: Family::Send,
+            sequence: 0,
             measured,
-            target_passes_pause(target),
+            passes_pause,
+            was_tested,
             timeout,
-        )?;
+            token: NONE,
+        };
+        let slot = self.wait_for_room(waiting, self.destination(choice), record)?;
         Ok(Submitted::Waiting(self.operations.id(slot)))
     }
 
@@ -77,14 +97,17 @@ impl Socket {
     /// `Full` if it would have to wait; the record stays with the caller in every case.
     pub fn try_send<M: Outgoing>(&mut self, target: Target<'_>, record: &mut M) -> Result<(), Refused> {
         let measured = self.measure(record)?;
+        if self.send_easily(target, record, measured) {
+            return Ok(());
+        }
         match self.choose_for_send(target, measured)? {
-            Choice::Set(slot) => {
-                if !self.admit_at_once(slot, measured, target_passes_pause(target)) {
-                    return Err(Refused::Full);
+            Choice::Set(slot) => match self.admit_at_once(slot, measured, target_passes_pause(target)) {
+                Test::Admitted => {
+                    self.push_now(slot, Kind::Data, 0, record, measured.charge);
+                    Ok(())
                 }
-                self.push_now(slot, Kind::Data, 0, record, measured.charge);
-                Ok(())
-            }
+                Test::Refused | Test::Blocked => Err(Refused::Full),
+            },
             Choice::Wait(Destination::Endpoint(_)) => {
                 Err(Failure::not_submitted(ErrorKind::Unavailable, "the peer is away").into())
             }
@@ -120,32 +143,73 @@ impl Socket {
         }
         let choice = self.choose_for_request(target, measured)?;
         let passes_pause = target_passes_pause(target);
+        let mut was_tested = false;
         if let Choice::Set(slot) = choice {
-            if self.admit_at_once(slot, measured, passes_pause) {
-                let operation = self.begin_request(slot, sequence, measured, timeout);
-                self.push_now(slot, Kind::Request, sequence, record, measured.charge);
-                return Ok(self.operations.id(operation));
+            match self.admit_at_once(slot, measured, passes_pause) {
+                Test::Admitted => {
+                    let operation = self.begin_request(slot, sequence, measured, timeout);
+                    self.push_now(slot, Kind::Request, sequence, record, measured.charge);
+                    return Ok(self.operations.id(operation));
+                }
+                Test::Refused => was_tested = true,
+                Test::Blocked => {}
             }
         }
-        let slot = self.wait_for_room(
-            Family::Request,
-            self.destination(choice),
-            Kind::Request,
+        let waiting = Waiting {
+            family: Family::Request,
             sequence,
-            record,
             measured,
             passes_pause,
+            was_tested,
             timeout,
-        )?;
+            token: NONE,
+        };
+        let slot = self.wait_for_room(waiting, self.destination(choice), record)?;
         self.next_sequence += 1;
         self.completion_slots += 1;
         Ok(self.operations.id(slot))
     }
 
+    /// The common case: one peer is meant and nothing at all stands in the way. False: nothing changed.
+    #[inline]
+    fn send_easily<M: Outgoing>(&mut self, target: Target<'_>, record: &M, measured: Measured) -> bool {
+        let slot = match target {
+            Target::Any if self.unfixed.is_empty() => self.selector.only().map(|only| only.slot),
+            Target::Named(name) => self.names.get(name).map(|known| known.ready).filter(|&slot| slot != NONE),
+            Target::Set(set) => self.sets.get(set).map(|set| set.id.slot),
+            Target::Any | Target::Admission(_) => None,
+        };
+        let Some(slot) = slot else { return false };
+        let is_legal = self.is_target_legal(target);
+        let set = self.sets.at_mut(slot);
+        if !is_legal
+            || !set.blockers.is_clear()
+            || !set.has_no_line()
+            || measured.bytes > set.message_max
+            || self.lifecycle != Lifecycle::Open
+            || !set.send.meter.admit_easily(measured.charge)
+        {
+            return false;
+        }
+        if set.send.push(Kind::Data, 0, record, measured.charge) {
+            self.wake(slot);
+        }
+        true
+    }
+
+    #[inline]
+    fn is_target_legal(&self, target: Target<'_>) -> bool {
+        match target {
+            Target::Any => self.socket_type == SocketType::Dealer,
+            Target::Named(_) => self.socket_type == SocketType::Router,
+            Target::Set(_) | Target::Admission(_) => true,
+        }
+    }
+
     /// Registers a request whose record is admitted in the same step (N-53).
     fn begin_request(&mut self, slot: u32, sequence: u64, measured: Measured, timeout: Duration) -> u32 {
         let deadline = self.now.saturating_add(timeout);
-        let operation = self.operations.insert(Family::Request, deadline);
+        let operation = self.operations.insert(Family::Request, self.now, deadline);
         self.deadlines.arm(&mut self.operations, operation, self.now, timeout);
         self.next_sequence += 1;
         self.completion_slots += 1;
@@ -195,15 +259,20 @@ impl Socket {
         }
     }
 
-    /// The byte test, and everything that comes before it. True: the charge is booked.
-    #[inline]
-    pub(super) fn admit_at_once(&mut self, slot: u32, measured: Measured, passes_pause: bool) -> bool {
+    /// The byte test, and everything that comes before it (B-24).
+    pub(super) fn admit_at_once(&mut self, slot: u32, measured: Measured, passes_pause: bool) -> Test {
         let set = self.sets.at_mut(slot);
         let is_blocked = set.blockers.hold
             | set.blockers.ending
             | (set.blockers.paused && !passes_pause)
             | !set.has_no_line();
-        !is_blocked && set.send.meter.admit_record(measured.charge, true)
+        if is_blocked {
+            Test::Blocked
+        } else if set.send.meter.admit_record(measured.charge, true) {
+            Test::Admitted
+        } else {
+            Test::Refused
+        }
     }
 
     /// Encodes a record whose charge was booked.
@@ -220,200 +289,12 @@ impl Socket {
             self.wake(slot);
         }
     }
-
-    fn destination(&self, choice: Choice) -> Destination {
-        match choice {
-            Choice::Set(slot) => Destination::Set(slot),
-            Choice::Wait(destination) => destination,
-        }
-    }
-
-    /// Where a reservation goes.
-    pub(super) fn choose_destination(
-        &mut self,
-        target: Target<'_>,
-        measured: Measured,
-    ) -> Result<Destination, Failure> {
-        let choice = self.choose_for_send(target, measured)?;
-        Ok(self.destination(choice))
-    }
-
-    #[inline]
-    fn choose_for_send(&mut self, target: Target<'_>, measured: Measured) -> Result<Choice, Failure> {
-        if !self.is_open() {
-            return Err(NOT_OPEN);
-        }
-        match target {
-            Target::Any => self.choose_any(measured),
-            Target::Named(name) => self.choose_named(name, measured, None),
-            Target::Set(set) | Target::Admission(set) => self.choose_set(set, measured, None),
-        }
-    }
-
-    fn choose_for_request(&mut self, target: Target<'_>, measured: Measured) -> Result<Choice, Failure> {
-        if !self.is_open() {
-            return Err(NOT_OPEN);
-        }
-        match target {
-            Target::Any => self.choose_any_router(measured),
-            Target::Named(name) => self.choose_named(name, measured, Some(measured.charge)),
-            Target::Set(set) | Target::Admission(set) => {
-                self.choose_set(set, measured, Some(measured.charge))
-            }
-        }
-    }
-
-    /// A set named by its handle. `request`: its charge, to be checked against the link's places and work.
-    fn choose_set(&self, id: SetId, measured: Measured, request: Option<u64>) -> Result<Choice, Failure> {
-        let set = self.sets.get(id).filter(|set| !set.blockers.ending).ok_or(SET_ENDED)?;
-        if measured.bytes > set.message_max {
-            return Err(TOO_LARGE);
-        }
-        if let Some(charge) = request {
-            if set.socket_type == Some(SocketType::Dealer) {
-                return Err(Failure::not_submitted(
-                    ErrorKind::InvalidOperation,
-                    "a DEALER answers no requests",
-                ));
-            }
-            self.check_link(id.slot, charge)?;
-        }
-        Ok(Choice::Set(id.slot))
-    }
-
-    fn check_link(&self, slot: u32, charge: u64) -> Result<(), Failure> {
-        let options = &self.options;
-        if self.sets.at(slot).has_link_room(charge, options.requests_per_link_max, options.request_work_max) {
-            Ok(())
-        } else {
-            Err(NO_LINK_ROOM)
-        }
-    }
-
-    /// N-68.
-    fn choose_named(
-        &self,
-        name: &RoutingId,
-        measured: Measured,
-        request: Option<u64>,
-    ) -> Result<Choice, Failure> {
-        if self.socket_type != SocketType::Router {
-            return Err(Failure::not_submitted(
-                ErrorKind::InvalidOperation,
-                "only a ROUTER sends to a routing id",
-            ));
-        }
-        let Some(known) = self.names.get(name) else {
-            return Err(Failure::not_submitted(ErrorKind::NotFound, "unknown routing id"));
-        };
-        if known.ready != NONE {
-            return self.choose_set(self.sets.at(known.ready).id, measured, request);
-        }
-        match known.endpoint {
-            Some(endpoint) => Ok(Choice::Wait(Destination::Endpoint(endpoint.0))),
-            None => Err(Failure::not_submitted(ErrorKind::NotFound, "unknown routing id")),
-        }
-    }
-
-    /// DEALER, one-way: an open peer by weight, else a blocked one, else the line of the socket (N-61 to N-63).
-    #[inline]
-    fn choose_any(&mut self, measured: Measured) -> Result<Choice, Failure> {
-        self.check_dealer()?;
-        if !self.unfixed.is_empty() {
-            return Ok(Choice::Wait(Destination::Unfixed));
-        }
-        if let Some(only) = self.selector.only() {
-            // Selection among one peer changes no accumulator, and whether it is open is found out when it is admitted.
-            return if measured.bytes <= self.sets.at(only.slot).message_max {
-                Ok(Choice::Set(only.slot))
-            } else {
-                Err(TOO_LARGE)
-            };
-        }
-        self.select(measured, false)
-    }
-
-    fn choose_any_router(&mut self, measured: Measured) -> Result<Choice, Failure> {
-        self.check_dealer()?;
-        if !self.unfixed.is_empty() {
-            return Ok(Choice::Wait(Destination::Unfixed));
-        }
-        self.select(measured, true)
-    }
-
-    fn check_dealer(&self) -> Result<(), Failure> {
-        if self.socket_type == SocketType::Dealer {
-            Ok(())
-        } else {
-            Err(Failure::not_submitted(ErrorKind::InvalidOperation, "a ROUTER sends to a routing id"))
-        }
-    }
-
-    fn select(&mut self, measured: Measured, is_request: bool) -> Result<Choice, Failure> {
-        match self.select_open(measured, is_request) {
-            Selected::Set(slot) => Ok(Choice::Set(slot)),
-            Selected::Blocked => Ok(Choice::Wait(Destination::Blocked)),
-            Selected::Nobody => Ok(Choice::Wait(Destination::Unfixed)),
-            Selected::NoLinkRoom => Err(NO_LINK_ROOM),
-            Selected::TooLarge => Err(TOO_LARGE),
-        }
-    }
-
-    /// N-61 and N-50: the winner among the open peers. Without one nothing changed.
-    pub(super) fn select_open(&mut self, measured: Measured, is_request: bool) -> Selected {
-        let Self { sets, selector, options, .. } = self;
-        let Measured { bytes, charge } = measured;
-        // Peers for this kind of record, by what may keep it from them.
-        let suits = |id: SetId| !is_request || sets.at(id.slot).socket_type == Some(SocketType::Router);
-        let may_take = |id: SetId| suits(id) && bytes <= sets.at(id.slot).message_max;
-        let has_link =
-            |id: SetId| may_take(id) && has_link_room(sets.at(id.slot), charge, is_request, options);
-        match selector.select(|id| has_link(id) && sets.at(id.slot).is_open_for(bytes, charge)) {
-            Some(id) => Selected::Set(id.slot),
-            None if selector.any(has_link) => Selected::Blocked,
-            None if selector.any(may_take) => Selected::NoLinkRoom,
-            None if selector.any(suits) => Selected::TooLarge,
-            None => Selected::Nobody,
-        }
-    }
-
-    /// N-62: the winner among ready peers none of which is open.
-    pub(super) fn select_blocked(&mut self, measured: Measured, is_request: bool) -> Option<u32> {
-        let Self { sets, selector, options, .. } = self;
-        let Measured { bytes, charge } = measured;
-        let winner = selector.select(|id| {
-            let set = sets.at(id.slot);
-            (!is_request || set.socket_type == Some(SocketType::Router))
-                && bytes <= set.message_max
-                && has_link_room(set, charge, is_request, options)
-        });
-        winner.map(|id| id.slot)
-    }
 }
 
-fn has_link_room(set: &LaneSet, charge: u64, is_request: bool, options: &SocketOptions) -> bool {
-    !is_request || set.has_link_room(charge, options.requests_per_link_max, options.request_work_max)
-}
-
-/// Result of a selection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Selected {
-    Set(u32),
-    /// Peers for it are ready, none is open.
-    Blocked,
-    /// No ready peer with a weight, or for a request no ROUTER among them.
-    Nobody,
-    /// Every peer has too many unanswered requests.
-    NoLinkRoom,
-    /// The record is above every peer's limit.
-    TooLarge,
-}
-
-const NO_LINK_ROOM: Failure =
+pub(super) const NO_LINK_ROOM: Failure =
     Failure::not_submitted(ErrorKind::CapacityExceeded, "too many unanswered requests on this link");
 pub(super) const BAD_TIMEOUT: Failure =
     Failure::not_submitted(ErrorKind::InvalidOperation, "a timeout is 1 ms to 2147483647 ms");
-pub(super) const RECORD_TOO_LARGE: Failure = TOO_LARGE;
 
 fn target_passes_pause(target: Target<'_>) -> bool {
     match target {

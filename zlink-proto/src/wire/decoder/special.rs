@@ -39,7 +39,10 @@ impl Decoder {
                 let lane = ready.lanes.map_or(self.lane, |(_, lane)| lane);
                 self.accept_ready(lane);
             }
-            Event::Error(_) => self.scanner.phase = Phase::Closed,
+            Event::Error(_) => {
+                self.scanner.phase = Phase::Closed;
+                self.buffer.skip(self.buffer.len());
+            }
             Event::Record(_)
             | Event::Weight(_)
             | Event::Flow(_)

@@ -3,6 +3,7 @@
 use super::super::input::{TURN_BYTES_MAX, TURN_CONTROLS_MAX};
 use super::rig::*;
 use crate::transport::exchange::Refusal;
+use crate::wire::Kind;
 use alloc::vec::Vec;
 
 #[test]
@@ -45,13 +46,14 @@ fn b57_all_records_of_one_read_are_delivered_in_one_exchange() {
 #[test]
 fn b57_control_frames_beyond_64_wait_for_the_next_turn() {
     let mut rig = Rig::open();
-    rig.read(&[control(b"WEIGHT\0\0\0\x32").repeat(100), data(b"behind")].concat());
+    rig.read(&[control(b"WEIGHT\0\0\0\x32").repeat(200), data(b"behind")].concat());
     rig.exchange();
     assert_eq!(rig.socket.log.len(), TURN_CONTROLS_MAX);
     assert!(rig.connection.needs_exchange());
     rig.exchange();
-    assert_eq!(rig.socket.log.len(), 101);
-    assert!(!rig.connection.needs_exchange());
+    assert_eq!(rig.socket.log.len(), 2 * TURN_CONTROLS_MAX);
+    rig.settle();
+    assert_eq!(rig.socket.log.len(), 201);
     assert!(!rig.connection.receive_space().is_empty());
 }
 
@@ -149,6 +151,35 @@ fn w03_any_cut_of_a_long_stream_gives_the_same_records() {
             assert_eq!(run(piece, room), expected, "pieces of {piece}, room {room}");
         }
     }
+}
+
+#[test]
+fn b52_an_idle_connection_holds_no_buffers() {
+    let mut rig = Rig::open();
+    let body: &[u8] = &[b'x'; 900];
+    for _ in 0..500 {
+        rig.socket.outbox.push_record(Kind::Data, 0, &body);
+    }
+    rig.feed(&data(body).repeat(500));
+    rig.feed(&control(b"WEIGHT\0\0\0\x32").repeat(500));
+    rig.settle();
+    assert!(rig.connection.memory() > 4_096, "it was busy");
+    let _ = rig.connection.receive_space();
+    rig.connection.release_buffers();
+    assert_eq!(rig.connection.memory(), 0);
+    rig.feed(&data(b"again"));
+    assert_eq!(rig.take_log().last().map(|line| &**line), Some("data again"));
+}
+
+#[test]
+fn b52_a_begun_frame_survives_the_release_of_buffers() {
+    let input = data(b"whole");
+    let mut rig = Rig::open();
+    for byte in &input {
+        rig.feed(&[*byte]);
+        rig.connection.release_buffers();
+    }
+    assert_eq!(rig.take_log(), ["data whole"]);
 }
 
 #[test]

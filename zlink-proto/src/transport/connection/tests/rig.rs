@@ -5,7 +5,7 @@ use super::super::{Connection, ConnectionConfig, ConnectionIo};
 use crate::id::{ConnectionNumber, RoutingId};
 use crate::time::Timestamp;
 use crate::transport::exchange::{News, Order, Refusal};
-use crate::wire::{Allowance, Kind, Outbox, Record, SocketType};
+use crate::wire::{Allowance, Fault, Kind, Outbox, Record, SocketType};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -125,10 +125,14 @@ pub(super) struct Script {
     pub(super) exchanges: usize,
     pub(super) transmitted: usize,
     pub(super) largest_delivery: usize,
+    /// A record with this text is a fault for the socket.
+    pub(super) fault_at: Option<&'static str>,
     /// Sends READY and opens by itself, as a socket does.
     pub(super) is_friendly: bool,
     is_peer_ready: bool,
     is_ready_transmitted: bool,
+    /// The socket ended the connection or was told of its end: it knows the number no more.
+    is_over: bool,
 }
 
 impl Script {
@@ -144,9 +148,11 @@ impl Script {
             exchanges: 0,
             transmitted: 0,
             largest_delivery: 0,
+            fault_at: None,
             is_friendly: true,
             is_peer_ready: false,
             is_ready_transmitted: false,
+            is_over: false,
         }
     }
 
@@ -165,6 +171,16 @@ impl Script {
 
 impl SocketSide for Script {
     fn handle_news(&mut self, _: ConnectionNumber, news: News, _: Timestamp) {
+        assert!(!self.is_over, "told twice: {news:?}");
+        self.is_over = match news {
+            News::PeerError(_) | News::Fault(_) | News::End { .. } | News::Finished => true,
+            News::Hello(_)
+            | News::Ready(_)
+            | News::ReadyTransmitted
+            | News::Weight(_)
+            | News::Flow(_)
+            | News::Ignored => false,
+        };
         self.log.push(describe(&news));
         if self.is_friendly {
             self.react(&news);
@@ -180,11 +196,18 @@ impl SocketSide for Script {
         _heard: bool,
         _: Timestamp,
     ) -> Allowance {
+        assert!(!self.is_over, "nobody asks behind the end");
         self.largest_delivery = self.largest_delivery.max(records.len());
-        for record in records.drain(..) {
+        for record in records.iter() {
             self.queued += record.charge();
-            self.log.push(show(&record));
+            let text = show(record);
+            if self.fault_at == Some(&*text) {
+                self.orders.push_back(Order::Close { fault: Some(Fault::other("said by the socket")) });
+                break;
+            }
+            self.log.push(text);
         }
+        records.clear();
         self.provisional = provisional;
         self.refusals.extend(refused);
         let used = self.queued.saturating_add(provisional);
@@ -192,14 +215,18 @@ impl SocketSide for Script {
     }
 
     fn handle_transmitted(&mut self, _: ConnectionNumber, bytes: usize, _: Timestamp) {
+        assert!(!self.is_over, "written bytes are told before the end");
         self.transmitted += bytes;
     }
 
     fn poll_order(&mut self, _: ConnectionNumber) -> Option<Order> {
-        self.orders.pop_front()
+        let order = self.orders.pop_front();
+        self.is_over |= matches!(order, Some(Order::Close { .. }));
+        order
     }
 
     fn take_batch(&mut self, _: ConnectionNumber, limit: usize, batch: &mut Outbox) {
+        assert!(!self.is_over, "a closed connection takes nothing");
         self.exchanges += 1;
         self.outbox.take_batch(limit, batch);
     }

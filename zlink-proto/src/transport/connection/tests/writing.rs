@@ -3,6 +3,7 @@
 use super::rig::*;
 use crate::transport::exchange::Order;
 use crate::wire::{Fault, Kind, Outbox};
+use alloc::vec::Vec;
 
 fn push(outbox: &mut Outbox, body: &'static [u8]) {
     outbox.push_record(Kind::Data, 0, &body);
@@ -124,6 +125,23 @@ fn the_socket_closes_with_its_reason() {
     assert_eq!(rig.written, error(0x7f, "liveness"));
     assert!(rig.take_log().is_empty(), "the socket decided before it was told of the record");
     assert_eq!(rig.connection.poll_timeout(), None);
+}
+
+#[test]
+fn w21_a_fault_that_the_socket_finds_comes_before_what_is_behind_the_record() {
+    for behind in [&b"!"[..], &error(0x7f, "mine"), &data(b"more")] {
+        let mut rig = Rig::open();
+        rig.socket.fault_at = Some("data bad");
+        rig.read(&[data(b"good"), data(b"bad")].concat());
+        rig.read(behind);
+        rig.exchange();
+        assert!(rig.is_closed());
+        rig.settle();
+        assert_eq!(rig.take_log(), ["data good"], "{behind:02x?}");
+        let is_answer = behind == error(0x7f, "mine");
+        let expected = if is_answer { Vec::new() } else { error(0x7f, "said by the socket") };
+        assert_eq!(rig.written, expected, "{behind:02x?}");
+    }
 }
 
 #[test]

@@ -239,3 +239,95 @@ fn t104_a_full_peer_blocks_no_other_peer() {
     let order: Vec<_> = rig.receive(4).iter().map(|one| one.set).collect();
     assert_eq!(order, [a.set, b.set, a.set, b.set], "one per peer in turn");
 }
+
+/// Spec 2 §6.
+#[test]
+fn t109_a_lowered_limit_waits_for_the_queue_to_shrink() {
+    let mut rig = Rig::dealer(hwms(1_048_576, 0));
+    let peer = rig.join("A", ROUTER);
+    for charge in [835_000, 65_000 - 536, 536] {
+        assert_eq!(rig.send(Target::Any, charge - 64), Ok(Submitted::Admitted));
+    }
+    rig.socket.set_send_hwm(Some(65_536)).expect("legal");
+    rig.check();
+    let queue = rig.socket.peer(peer.set).expect("there").send;
+    assert_eq!(
+        (queue.planned, queue.applied, queue.used, queue.is_deferred),
+        (65_536, 1_048_576, 900_000, true)
+    );
+    rig.at(5);
+    let first = Rig::waiting(rig.send(Target::Any, 536 - 64));
+    let second = Rig::waiting(rig.send(Target::Any, 0));
+    assert_eq!(rig.socket.peer(peer.set).and_then(|info| info.waiting_since), Some(ms(5)));
+    rig.take_batch(peer);
+    rig.transmitted(peer, 835_000 - 64 + 8);
+    assert_eq!(rig.results(), [(first, "sent".into())], "at 65,000 a record of 536 enters");
+    let queue = rig.socket.peer(peer.set).expect("there").send;
+    assert_eq!((queue.applied, queue.used, queue.is_deferred, queue.is_full), (65_536, 65_536, false, true));
+    rig.transmitted(peer, 65_000 - 536 - 64 + 8);
+    assert_eq!(rig.results(), [(second, "sent".into())]);
+}
+
+#[test]
+fn b20_a_raised_limit_lets_the_line_go_at_once() {
+    for (limit, sent) in [(Some(2_000), 1), (Some(0), 3), (Some(1_500), 0)] {
+        let mut rig = Rig::dealer(hwms(1_000, 0));
+        rig.join("A", ROUTER);
+        assert_eq!(rig.send(Target::Any, 736), Ok(Submitted::Admitted));
+        for _ in 0..3 {
+            Rig::waiting(rig.send(Target::Any, 836));
+        }
+        rig.socket.set_send_hwm(limit).expect("legal");
+        // 800 ≤ 1,000, the new low mark; above 750.
+        assert_eq!(rig.results().len(), sent, "{limit:?}");
+    }
+}
+
+#[test]
+fn b22_a_further_change_replaces_a_deferred_one() {
+    let mut rig = Rig::dealer(hwms(1_000, 0));
+    let peer = rig.join("A", ROUTER);
+    assert_eq!(rig.send(Target::Any, 536), Ok(Submitted::Admitted));
+    rig.socket.set_send_hwm(Some(100)).expect("legal");
+    let waits = Rig::waiting(rig.send(Target::Any, 36));
+    rig.socket.set_send_hwm(Some(900)).expect("legal");
+    assert_eq!(rig.results(), [(waits, "sent".into())]);
+    let queue = rig.socket.peer(peer.set).expect("there").send;
+    assert_eq!((queue.planned, queue.applied, queue.is_deferred), (900, 900, false));
+    assert!(rig.socket.set_send_hwm(Some(1 << 63)).is_err());
+    let newer = rig.join("B", ROUTER);
+    assert_eq!(rig.socket.peer(newer.set).expect("there").send.applied, 900, "the value then valid");
+}
+
+#[test]
+fn b20_the_receive_limit_changes_too() {
+    let mut rig = Rig::router(hwms(0, 200));
+    let peer = rig.join("A", DEALER);
+    let left = rig.arrive(peer, (0..6).map(|_| data(36)).collect());
+    assert_eq!(left.len(), 4);
+    rig.exchange_woken();
+    rig.socket.set_receive_hwm(Some(400)).expect("legal");
+    assert_eq!(rig.socket.poll_wake(), Some(peer.number));
+    assert_eq!(rig.socket.poll_order(peer.number), None);
+    let left = rig.arrive(peer, left);
+    assert_eq!((left.len(), rig.used(peer).1), (2, 400));
+    rig.exchange_woken();
+    rig.socket.set_receive_hwm(Some(100)).expect("legal");
+    rig.take(peer.set, 2);
+    assert_eq!(rig.socket.poll_wake(), None, "deferred");
+    rig.take(peer.set, 1);
+    assert_eq!(rig.arrive(peer, left).len(), 2, "100 of 100");
+    rig.take(peer.set, 1);
+    assert_eq!(rig.used(peer).1, 0);
+    assert_eq!(rig.socket.poll_wake(), Some(peer.number));
+}
+
+#[test]
+fn o10_timeouts_change_within_their_range() {
+    let mut rig = Rig::dealer(hwms(0, 0));
+    assert!(rig.socket.set_send_timeout(core::time::Duration::ZERO).is_err());
+    rig.socket.set_send_timeout(core::time::Duration::from_nanos(1)).expect("rounded up");
+    let waits = Rig::waiting(rig.send(Target::Any, 1));
+    rig.run_to(1);
+    assert_eq!(rig.results(), [(waits, "DeadlineExceeded NotSubmitted".into())]);
+}

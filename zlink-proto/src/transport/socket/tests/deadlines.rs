@@ -307,3 +307,25 @@ fn o43_a_result_keeps_its_place_until_it_was_collected() {
     rig.socket.collected(first);
     assert!(rig.cancel(third), "a late `collected` of an older one does nothing");
 }
+
+#[test]
+fn o33_what_ends_while_a_send_looks_at_the_clock_makes_room_for_it() {
+    let mut rig = Rig::dealer(hwms(100, 0));
+    rig.join("A", ROUTER);
+    let reservation = rig.socket.reserve(Target::Any, 36, None, || ms(0)).expect("legal");
+    assert!(reservation.is_granted);
+    rig.at(1_000);
+    let waits = Rig::waiting(rig.send(Target::Any, 36));
+    assert_eq!(rig.results(), [(waits, "sent".into())], "the reservation was over");
+
+    let mut rig = Rig::dealer(hwms(100, 0));
+    rig.join("D", DEALER);
+    let request = rig.request_for(Target::Any, 1, Some(millis(5))).expect("waits for a ROUTER");
+    rig.at(5);
+    let waits = Rig::waiting(rig.send(Target::Any, 1));
+    assert_eq!(
+        rig.results(),
+        [(request, "DeadlineExceeded NotSubmitted".into()), (waits, "sent".into())],
+        "the head of the line was over"
+    );
+}

@@ -142,7 +142,7 @@ fn t128_a_pause_costs_as_many_frames_as_there_are_active_peers() {
     for peer in &peers {
         while rig.socket.poll_order(*peer).is_some() {}
     }
-    let mut deliver = |rig: &mut Rig, range: core::ops::Range<usize>| {
+    let deliver = |rig: &mut Rig, range: core::ops::Range<usize>| {
         for peer in &peers[range] {
             rig.socket.deliver(*peer, &mut vec![data(1)], 0, None, true, rig.now);
         }

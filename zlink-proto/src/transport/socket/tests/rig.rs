@@ -332,7 +332,7 @@ impl Rig {
         self.socket.take_settled(&mut self.settled);
         let results = self.settled.drain(..).map(|settled| {
             let text = match settled.outcome {
-                Outcome::Sent => format!("sent"),
+                Outcome::Sent => "sent".into(),
                 Outcome::Reply(record) => format!("reply {}", record.payload_len()),
                 Outcome::Failed(failure) => format!("{} {:?}", failure.kind, failure.submission),
             };

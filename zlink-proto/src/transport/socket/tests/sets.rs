@@ -230,6 +230,14 @@ fn w37_the_connect_limit_gives_an_attempt_up() {
     let mut rig = Rig::dealer(SocketOptions::default());
     rig.socket.connect("tcp://host:1", rig.now).expect("legal");
     let number = rig.attempt();
+    rig.at(5_000);
+    assert!(
+        rig.socket.attach(number, rig.now).is_some(),
+        "exactly at the limit, before the timeout: in time"
+    );
+    let mut rig = Rig::dealer(SocketOptions::default());
+    rig.socket.connect("tcp://host:1", rig.now).expect("legal");
+    let number = rig.attempt();
     rig.run_to(5_000);
     assert_eq!(rig.outputs(), [SocketOutput::Abandon(number)]);
     assert!(rig.socket.attach(number, rig.now).is_none());

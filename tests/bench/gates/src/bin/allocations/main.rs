@@ -3,6 +3,7 @@
 //! Sender and receiver have a thread each with a one-thread runtime, over TCP on loopback; what a thread allocates while it
 //! moves its messages is counted on it alone, the driver's tasks included.
 
+mod hosts;
 mod sockets;
 
 use std::sync::mpsc;
@@ -108,4 +109,5 @@ fn measure<S: Side>(level: &str) {
 
 fn main() {
     measure::<sockets::Sockets>("socket");
+    measure::<hosts::Hosts>("host");
 }

@@ -2,6 +2,7 @@
 
 mod host;
 mod pair;
+mod service;
 mod wire;
 
 use pair::Step;
@@ -26,6 +27,8 @@ fn run(step: &str, count: usize) -> bool {
         "wire.encode_64" => wire::encode(count),
         "wire.encode_request_64" => wire::encode_request(count),
         "wire.decode_64" => wire::decode(count),
+        "service.encode_64" => service::encode(count),
+        "service.decode_64" => service::decode(count),
         "socket.send" => pair::one_way(Step::Send, count),
         "socket.write" => pair::one_way(Step::Write, count),
         "socket.decode" => pair::one_way(Step::Receive, count),
