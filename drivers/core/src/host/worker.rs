@@ -140,7 +140,6 @@ impl<R: Runtime> Worker<R> {
         let content = job.take_content();
         self.spare = Some(job);
         let called = catch_unwind(AssertUnwindSafe(|| {
-            let _mark = HandlerMark::new();
             if let Some(place) = place {
                 place.start(context, Incoming::new(content));
             }
@@ -181,7 +180,6 @@ impl<R: Runtime> Worker<R> {
             return Poll::Ready(None);
         };
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            let _mark = HandlerMark::new();
             let polled = place.poll(context);
             if polled.is_ready() {
                 place.clear();
@@ -232,7 +230,10 @@ impl<R: Runtime> Worker<R> {
             // The host stopped meanwhile, and told the requester.
             Err(ClaimError::Claimed) => return,
         };
-        let Some(socket) = self.socket() else { return };
+        if self.socket.is_none() {
+            self.socket = self.host.socket(self.socket_key);
+        }
+        let Some(socket) = &self.socket else { return };
         let names = &self.request.names;
         let sent = socket.submit(|locked| {
             let Some(side) = &mut locked.side else { return (Ok(()), true) };
@@ -245,12 +246,6 @@ impl<R: Runtime> Worker<R> {
         }
     }
 
-    fn socket(&mut self) -> Option<Arc<Shared<R>>> {
-        if self.socket.is_none() {
-            self.socket = self.host.socket(self.socket_key);
-        }
-        self.socket.clone()
-    }
 
     /// The handler returned pending for the first time: status shows how long it runs (M-38).
     #[cold]
@@ -265,6 +260,7 @@ impl<R: Runtime> Future for Worker<R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<()> {
         let this = self.get_mut();
+        let _mark = HandlerMark::new();
         loop {
             let ended = match std::mem::replace(&mut this.state, State::Over) {
                 State::Over => return Poll::Ready(()),
