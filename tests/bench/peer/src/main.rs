@@ -4,7 +4,6 @@
 //! The server prints `READY` when it listens; each side ends with one line `R key=value …`.
 
 mod harness;
-#[cfg(feature = "host")]
 mod host;
 mod meters;
 mod sockets;
@@ -15,7 +14,6 @@ use tokio::runtime::Builder;
 
 async fn run(args: Args) {
     if args.is_host {
-        #[cfg(feature = "host")]
         host::run(args).await;
     } else {
         sockets::run(args).await;
