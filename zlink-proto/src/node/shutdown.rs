@@ -122,6 +122,7 @@ impl HostSide {
 
 impl Role {
     /// Answers a request that no handler will get; a one-way is gone.
+    #[expect(clippy::boxed_local, reason = "jobs come in boxes")]
     pub(super) fn refuse(&mut self, mut job: Box<Job>, result: ReplyResult) {
         if let Some(token) = job.token.take() {
             self.actions.push(Action::Answer { token, result });

@@ -39,6 +39,7 @@ pub struct HostSide {
     /// Set once by a drain that has come so far (M-63).
     pub(super) is_ending: bool,
     /// Boxes of jobs that are over.
+    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
     spare_jobs: Vec<Box<Job>>,
 }
 
@@ -50,6 +51,7 @@ pub(super) struct Parts<'a> {
     pub(super) host: &'a mut Host<Box<Job>>,
     pub(super) role: Option<&'a mut Role>,
     pub(super) seen: &'a mut Observations,
+    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
     pub(super) spare_jobs: &'a mut Vec<Box<Job>>,
 }
 
