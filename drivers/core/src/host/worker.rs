@@ -247,7 +247,6 @@ impl<R: Runtime> Worker<R> {
         }
     }
 
-
     /// The handler returned pending for the first time: status shows how long it runs (M-38).
     #[cold]
     fn note_pending(&self, running: &mut Running) {
