@@ -30,10 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     client.send(Message::new("CancelOrder", "order 6")).await?;
 
     // One end, always: the reply, or why there is none.
-    let reply = client
-        .request(Message::new("PlaceOrder", "order 7"))
-        .timeout(Duration::from_secs(3))
-        .await?;
+    let reply = client.request(Message::new("PlaceOrder", "order 7")).timeout(Duration::from_secs(3)).await?;
     println!("reply: {}", String::from_utf8_lossy(reply.payload()));
 
     println!("\n{}\n", host.status()); // what waits where, and why

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
+use zlink::socket::SocketOptions;
 use zlink::{Client, Host, Message, Server};
 
 const CHANNEL: &str = "demo";
@@ -22,6 +23,8 @@ const SENDERS: u64 = 32;
 const PAYLOAD_BYTES: usize = 4_096;
 /// Small queues: they are full within milliseconds, so that there is something to see.
 const QUEUE_BYTES: u64 = 64 * 1024;
+/// Small kernel buffers too: what lies in them is counted by nobody.
+const KERNEL_BYTES: usize = 16 * 1024;
 const JOBS_MAX: u64 = 8;
 /// Enough for everything that is on the way when the senders stop.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -51,7 +54,8 @@ pub(crate) async fn run(arguments: &Demo) -> Result<ExitCode, Failed> {
     let server = Host::builder().max_queued_jobs(JOBS_MAX).start()?;
     let bound = bind(&server, &tally).await?;
     let client = Host::builder().start()?;
-    let connection = client.client(CHANNEL).send_hwm(QUEUE_BYTES).connect(bound.endpoint()).await?;
+    let builder = client.client(CHANNEL).send_hwm(QUEUE_BYTES).socket_options(small_kernel_buffers);
+    let connection = builder.connect(bound.endpoint()).await?;
     connection.ready().await?;
 
     let sides = Sides { server, client, tally, sent: Arc::default(), begin: Instant::now() };
@@ -87,6 +91,8 @@ pub(crate) async fn run(arguments: &Demo) -> Result<ExitCode, Failed> {
     loop {
         tokio::select! {
             _ = &mut drained => break,
+            // Whoever does not want to wait for the end gets an end without it.
+            () = signals.next() => break,
             _ = tick.tick() => sides.show(arguments.json, &mut progress, "draining"),
         }
     }
@@ -112,9 +118,14 @@ async fn bind(host: &Host, tally: &Arc<Tally>) -> Result<Server, Failed> {
         })
         .receive_hwm(QUEUE_BYTES)
         .max_message_size(QUEUE_BYTES)
+        .socket_options(small_kernel_buffers)
         .bind("tcp://127.0.0.1:0")
         .await?;
     Ok(server)
+}
+
+fn small_kernel_buffers(options: SocketOptions) -> SocketOptions {
+    options.send_buffer(KERNEL_BYTES).receive_buffer(KERNEL_BYTES)
 }
 
 async fn sender(sent: Arc<Sent>, client: Client, number: u64) {
@@ -160,6 +171,22 @@ impl Sides {
                 "accepted": accepted,
                 "handled": handled,
             }));
+            return;
+        }
+        if !progress.is_live() {
+            progress.show(&format!(
+                "{elapsed_s:>6.1} s  {phase}: {} senders wait, send queue {}, receive queue {}, permits {} of {}, mailbox {} jobs, \
+                 {}; {} accepted, {} handled",
+                waiting.waiters,
+                units::show_bytes(send),
+                units::show_bytes(receive),
+                jobs.in_use,
+                jobs.maximum,
+                owners.queued_items,
+                status::flow_name(jobs.pressure_state),
+                units::show_count(accepted),
+                units::show_count(handled),
+            ));
             return;
         }
         let row = |name: &str, value: u64, limit: u64, text: String| {

@@ -75,7 +75,9 @@ async fn timed<F: Future>(future: F) -> (F::Output, Duration) {
     let mut future = pin!(future);
     let mut begin = None;
     poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready((output, begin.map_or(Duration::ZERO, |begin: Instant| begin.elapsed()))),
+        Poll::Ready(output) => {
+            Poll::Ready((output, begin.map_or(Duration::ZERO, |begin: Instant| begin.elapsed())))
+        }
         Poll::Pending => {
             begin.get_or_insert_with(Instant::now);
             Poll::Pending

@@ -123,7 +123,8 @@ fn start_host(arguments: &Serve) -> Result<Host, Failed> {
 
 async fn bind(arguments: &Serve, host: &Host, tally: &Arc<Tally>) -> Result<Server, Failed> {
     let delay = arguments.handler_delay;
-    let answer = arguments.reply_size.map(usize::try_from).transpose()?.map(|size| Bytes::from(vec![0; size]));
+    let answer =
+        arguments.reply_size.map(usize::try_from).transpose()?.map(|size| Bytes::from(vec![0; size]));
     let (on_send, on_request) = (Arc::clone(tally), Arc::clone(tally));
     let mut builder = host
         .server(&arguments.channel)

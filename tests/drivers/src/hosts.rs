@@ -2,8 +2,8 @@
 
 use crate::support::{ANYWHERE, must, sleep, task, within, yield_now};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use zlink_driver::host::{Client, Host, Message, Reply, Server, ShutdownOutcome};
 use zlink_driver::runtime::Runtime;
@@ -52,7 +52,8 @@ pub async fn an_echo<R: Runtime>() {
         assert_eq!(reply.payload(), &body);
     }
     assert_eq!(seen.lock().expect("no panic").len(), 6);
-    let nobody = must::<R, _>(client.request(Message::new("Nothing", &b""[..]))).await.expect_err("no handler");
+    let nobody =
+        must::<R, _>(client.request(Message::new("Nothing", &b""[..]))).await.expect_err("no handler");
     assert_eq!((nobody.kind(), nobody.submission()), (ErrorKind::NotFound, Submission::Unknown));
     client.send(Message::new("Nothing", &b""[..])).await.expect("accepted, then dropped there");
     let bad = must::<R, _>(client.send(Message::new("", &b""[..]))).await.expect_err("no name");
@@ -149,7 +150,8 @@ pub async fn a_slow_handler_makes_senders_wait<R: Runtime>() {
     let gate = Arc::new(AtomicBool::new(false));
     let handled = Arc::new(AtomicUsize::new(0));
     let (open, count) = (Arc::clone(&gate), Arc::clone(&handled));
-    let small = |options: zlink_driver::socket::SocketOptions| options.send_buffer(8_192).receive_buffer(8_192);
+    let small =
+        |options: zlink_driver::socket::SocketOptions| options.send_buffer(8_192).receive_buffer(8_192);
     let server = there
         .server("orders")
         .receive_hwm(8_192)
@@ -234,7 +236,11 @@ pub async fn failures_of_handlers<R: Runtime>() {
     assert_eq!((error.kind(), error.submission()), (ErrorKind::DeadlineExceeded, Submission::Unknown));
     for packet in ["Fails", "Panics", "PanicsAtOnce", "TooLarge"] {
         let error = must::<R, _>(client.request(Message::new(packet, "x"))).await.expect_err(packet);
-        assert_eq!((error.kind(), error.submission()), (ErrorKind::InternalFailure, Submission::Unknown), "{packet}");
+        assert_eq!(
+            (error.kind(), error.submission()),
+            (ErrorKind::InternalFailure, Submission::Unknown),
+            "{packet}"
+        );
         assert!(!error.to_string().contains("secret"), "the text stays there");
         client.send(Message::new("Panics", "")).await.expect("room");
     }
@@ -244,7 +250,11 @@ pub async fn failures_of_handlers<R: Runtime>() {
     assert_eq!(fine.payload(), "fine");
     sleep::<R>(Duration::from_millis(350)).await;
     let status = there.status().host;
-    assert_eq!((status.owners.running_handlers, status.owners.items, status.job_queue.in_use), (0, 0, 0), "{status}");
+    assert_eq!(
+        (status.owners.running_handlers, status.owners.items, status.job_queue.in_use),
+        (0, 0, 0),
+        "{status}"
+    );
 }
 
 /// Handlers of a channel start in order and run one at a time; with concurrency several wait at once.
@@ -340,7 +350,10 @@ pub async fn two_servers_by_weight<R: Runtime>() {
     }
     let client = client(&here, &servers[0].1).await;
     client.connect_also(servers[1].1.endpoint()).expect("another endpoint");
-    assert_eq!(client.connect_also(servers[1].1.endpoint()).expect_err("twice").kind(), ErrorKind::AlreadyExists);
+    assert_eq!(
+        client.connect_also(servers[1].1.endpoint()).expect_err("twice").kind(),
+        ErrorKind::AlreadyExists
+    );
     must::<R, _>(async {
         while client.server_count() < 2 {
             sleep::<R>(Duration::from_millis(2)).await;
@@ -413,7 +426,8 @@ pub async fn shutdown_loses_nothing<R: Runtime>() {
         .await;
         let reply = must::<R, _>(request).await.expect("it was accepted before");
         assert_eq!(reply.payload(), "done");
-        let late = must::<R, _>(client.send(Message::new("Item", "")).timeout(Duration::from_millis(50))).await;
+        let late =
+            must::<R, _>(client.send(Message::new("Item", "")).timeout(Duration::from_millis(50))).await;
         let expected = if server_ends { ErrorKind::DeadlineExceeded } else { ErrorKind::ShuttingDown };
         assert_eq!(late.expect_err("nobody is there").kind(), expected);
         assert_eq!(ends.status().host.state, zlink_driver::host::HostState::Stopped);
@@ -444,7 +458,11 @@ pub async fn shutdown_is_bounded<R: Runtime>() {
     let start = Instant::now();
     let report = must::<R, _>(there.shutdown(Duration::from_millis(200))).await;
     assert!((200..2_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
-    assert_eq!((report.outcome, report.counts.handlers_running), (ShutdownOutcome::ForceStopped, 1), "{report}");
+    assert_eq!(
+        (report.outcome, report.counts.handlers_running),
+        (ShutdownOutcome::ForceStopped, 1),
+        "{report}"
+    );
     let error = must::<R, _>(request).await.expect_err("abandoned");
     assert!(matches!(error.kind(), ErrorKind::ShuttingDown | ErrorKind::Unavailable), "{error}");
     sleep::<R>(Duration::from_millis(20)).await;

@@ -9,6 +9,7 @@ use crate::message::Body;
 use crate::time::Timestamp;
 use crate::transport::{ReplyToken, Socket};
 use crate::wire::service::ReplyRecord;
+use alloc::boxed::Box;
 
 /// The right to answer, taken by the first terminator: what it is given to is [`send_reply`], in a section on its socket.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl HostSide {
     }
 
     #[inline]
-    fn begin(&mut self, job: host::Job<Job>) -> Started {
+    fn begin(&mut self, job: host::Job<Box<Job>>) -> Started {
         let host::Job { payload: mut job, number, running } = job;
         let reply = job.token.take().map(|token| {
             let session = self.role(job.source.socket).and_then(|role| role.sessions.get(job.source.set));

@@ -6,24 +6,32 @@ use crate::id::RoutingId;
 use crate::transport::ReplyToken;
 use crate::wire::Record;
 use crate::wire::service::{ChannelLayout, Metadata};
+use alloc::boxed::Box;
 use bytes::Bytes;
 
-/// A channel send or request on its way to its handler. Its bytes are slices of the read buffer.
+/// A channel send or request on its way to its handler. It is moved from queue to queue, so it lies in a box that is used again
+/// ([`HostSide::recycle`](super::HostSide::recycle)).
 #[derive(Debug)]
 pub struct Job {
     pub(super) source: SourceId,
-    pub(super) from: RoutingId,
     pub(super) handler: u32,
+    pub(super) token: Option<ReplyToken>,
+    pub(super) content: Content,
+}
+
+/// What was sent. Its bytes are slices of the read buffer.
+#[derive(Debug)]
+pub struct Content {
+    pub(super) from: RoutingId,
     pub(super) record: Record,
     pub(super) layout: ChannelLayout,
-    pub(super) token: Option<ReplyToken>,
 }
 
 /// A job whose permit is back: the handler's first instruction comes next (H-74).
 #[derive(Debug)]
 pub struct Started {
     /// What the handler gets.
-    pub job: Job,
+    pub job: Box<Job>,
     /// Accepted number at its owner, from 1.
     pub number: u64,
     /// Ends the handler's reservation: `HostSide::next`.
@@ -38,14 +46,32 @@ impl Job {
         self.source
     }
 
-    /// Routing id of the client.
-    pub fn from(&self) -> &RoutingId {
-        &self.from
-    }
-
     /// Number of its handler, as it was configured.
     pub fn handler(&self) -> u32 {
         self.handler
+    }
+
+    /// Moves the content out; an empty one stays.
+    #[inline]
+    pub fn take_content(&mut self) -> Content {
+        let layout = self.content.layout;
+        let vacant = Content { from: RoutingId::default(), record: Record::vacant(), layout };
+        core::mem::replace(&mut self.content, vacant)
+    }
+}
+
+impl core::ops::Deref for Job {
+    type Target = Content;
+
+    fn deref(&self) -> &Content {
+        &self.content
+    }
+}
+
+impl Content {
+    /// Routing id of the client.
+    pub fn from(&self) -> &RoutingId {
+        &self.from
     }
 
     /// True if somebody waits for an answer.

@@ -34,7 +34,7 @@ pub use action::{apply_flows, run_actions};
 pub use answer::{Answer, AnswerError};
 pub use desk::SocketSide;
 pub use drain::{Claimed, send_reply};
-pub use job::{Job, Started};
+pub use job::{Content, Job, Started};
 pub use news::run_news;
 pub use observe::{OBSERVATIONS_MAX, Observation, Observed};
 pub use reach::Reach;

@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 use crate::transport::{EndReason, Socket};
 use crate::wire::service::{RejectReason, RuntimeState};
 use crate::wire::{SocketType, WEIGHT_MAX};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -24,7 +25,7 @@ use core::time::Duration;
 /// Everything of a host that is not a socket.
 #[derive(Debug)]
 pub struct HostSide {
-    pub(super) host: Host<Job>,
+    pub(super) host: Host<Box<Job>>,
     /// By place of their socket key.
     roles: Vec<Option<Role>>,
     pub(super) replies: Replies,
@@ -37,13 +38,19 @@ pub struct HostSide {
     farewells: Vec<Batch>,
     /// Set once by a drain that has come so far (M-63).
     pub(super) is_ending: bool,
+    /// Boxes of jobs that are over.
+    spare_jobs: Vec<Box<Job>>,
 }
+
+/// Boxes that are kept for the next jobs.
+const SPARE_JOBS_MAX: usize = 4_096;
 
 /// The parts that a turn needs at once.
 pub(super) struct Parts<'a> {
-    pub(super) host: &'a mut Host<Job>,
+    pub(super) host: &'a mut Host<Box<Job>>,
     pub(super) role: Option<&'a mut Role>,
     pub(super) seen: &'a mut Observations,
+    pub(super) spare_jobs: &'a mut Vec<Box<Job>>,
 }
 
 impl HostSide {
@@ -61,17 +68,26 @@ impl HostSide {
             marked: Vec::new(),
             farewells: Vec::new(),
             is_ending: false,
+            spare_jobs: Vec::new(),
         })
     }
 
     /// The jobs authority.
-    pub fn host(&self) -> &Host<Job> {
+    pub fn host(&self) -> &Host<Box<Job>> {
         &self.host
     }
 
     /// The jobs authority: drains, status, reset.
-    pub fn host_mut(&mut self) -> &mut Host<Job> {
+    pub fn host_mut(&mut self) -> &mut Host<Box<Job>> {
         &mut self.host
+    }
+
+    /// Takes the box of a job whose content was moved out; the next job lies in it.
+    #[inline]
+    pub fn recycle(&mut self, job: Box<Job>) {
+        if self.spare_jobs.len() < SPARE_JOBS_MAX {
+            self.spare_jobs.push(job);
+        }
     }
 
     /// Adds the server of a channel with its own owner. `socket` is a fresh ROUTER, to be shared and bound after this call: it has its
@@ -362,7 +378,7 @@ impl HostSide {
     #[inline]
     pub(super) fn split(&mut self, key: SocketKey) -> Parts<'_> {
         let role = self.roles.get_mut(key.index()).and_then(Option::as_mut).filter(|role| role.key == key);
-        Parts { host: &mut self.host, role, seen: &mut self.seen }
+        Parts { host: &mut self.host, role, seen: &mut self.seen, spare_jobs: &mut self.spare_jobs }
     }
 
     /// Panics if a sum or a set does not match. For tests.

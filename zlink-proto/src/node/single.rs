@@ -304,6 +304,9 @@ impl Node {
         if let Some(id) = started.reply {
             self.world.host.fail_reply(id, unanswered);
         }
+        let mut job = started.job;
+        drop(job.take_content());
+        self.world.host.recycle(job);
         let next = self.world.host.next(started.running, || now);
         self.run();
         next

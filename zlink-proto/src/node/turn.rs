@@ -11,11 +11,12 @@
 use super::observe::Observed;
 use super::role::RoleKind;
 use super::routes::Disposition;
-use super::{HostSide, Job, Reach};
+use super::{Content, HostSide, Job, Reach};
 use crate::host::{HeadInfo, NewJob, ROTATION_RECORDS_PER_LOOK, SourceId, Turn};
 use crate::time::Timestamp;
 use crate::transport::{Head, Received};
 use crate::wire::service::{ChannelLayout, ChannelRecord, KnownTexts};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Vectors that turns use again. One for each loop that serves turns.
@@ -135,7 +136,7 @@ impl HostSide {
         let source = turn.source();
         let mut has_change = false;
         let parts = self.split(source.socket);
-        let (host, seen) = (parts.host, parts.seen);
+        let (host, seen, spare_jobs) = (parts.host, parts.seen, parts.spare_jobs);
         let mut role = parts.role;
         for (received, call) in received.drain(..).zip(calls) {
             let Some(role) = role.as_deref_mut() else {
@@ -153,7 +154,15 @@ impl HostSide {
             let handled = match (call, owner) {
                 (Some(Call { layout, to: Disposition::Handler(handler) }), Some(owner)) => {
                     let Received { from, record, token, .. } = received;
-                    let payload = Job { source, from, handler: *handler, record, layout: *layout, token };
+                    let content = Content { from, record, layout: *layout };
+                    let payload = Job { source, handler: *handler, token, content };
+                    let payload = match spare_jobs.pop() {
+                        Some(mut place) => {
+                            *place = payload;
+                            place
+                        }
+                        None => Box::new(payload),
+                    };
                     let (bytes, is_request) = (layout.cost(), layout.is_request);
                     let job = NewJob { owner, bytes, is_request, payload };
                     if let Err(refused) = host.attach(&mut turn, job) {

@@ -55,6 +55,13 @@ impl Record {
         Self { kind, lead: kind.header_bytes() as u8, part_count, sequence, storage: Storage::Frames(frames) }
     }
 
+    /// Stands where a record was moved out.
+    #[inline]
+    pub(crate) const fn vacant() -> Self {
+        let storage = Storage::Frames(Bytes::new());
+        Self { kind: Kind::Data, lead: 0, part_count: 1, sequence: 0, storage }
+    }
+
     /// What it is.
     pub const fn kind(&self) -> Kind {
         self.kind

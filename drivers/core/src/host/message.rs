@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use zlink_proto::id::RoutingId;
 use zlink_proto::message::Body;
-use zlink_proto::node::Job;
+use zlink_proto::node::Content;
 use zlink_proto::wire::service::{CONTENT_OCTETS, Metadata, encode_metadata};
 
 /// Bytes of a message: borrowed, or shared without a copy.
@@ -107,14 +107,14 @@ const ILLEGAL: &[u8] = &[0];
 /// A message that came to a handler. Its payload is a slice of what was received; keep a copy of what is to be kept for long (B-53).
 #[derive(Debug)]
 pub struct Incoming {
-    job: Job,
+    content: Content,
     payload: Bytes,
 }
 
 impl Incoming {
     #[inline]
-    pub(crate) fn new(job: Job) -> Self {
-        Self { payload: job.payload(), job }
+    pub(crate) fn new(content: Content) -> Self {
+        Self { payload: content.payload(), content }
     }
 
     /// The payload.
@@ -125,27 +125,27 @@ impl Incoming {
 
     /// The packet name.
     pub fn packet(&self) -> &str {
-        self.job.packet()
+        self.content.packet()
     }
 
     /// The content type.
     pub fn content_type(&self) -> &str {
-        self.job.content_type()
+        self.content.content_type()
     }
 
     /// The channel.
     pub fn channel(&self) -> &str {
-        self.job.channel()
+        self.content.channel()
     }
 
     /// Routing id of the sender.
     pub fn from(&self) -> &RoutingId {
-        self.job.from()
+        self.content.from()
     }
 
     /// The metadata; empty without.
     pub fn metadata(&self) -> Metadata<'_> {
-        self.job.metadata()
+        self.content.metadata()
     }
 }
 

@@ -74,14 +74,39 @@ pub(crate) struct WorkerEntry {
 
 /// What is to be done behind a section, outside the lock.
 pub(crate) struct HostAfter<R: Runtime> {
+    /// The host task.
+    task: Option<Waker>,
+    /// Everything else: rarely there, and a section for each job has to end quickly.
+    rare: Option<Box<Rare<R>>>,
+}
+
+struct Rare<R: Runtime> {
     wakes: Wakes,
     workers: Vec<Worker<R>>,
     gone: Vec<Arc<TurnState>>,
 }
 
 impl<R: Runtime> HostAfter<R> {
+    fn rare(&mut self) -> &mut Rare<R> {
+        self.rare.get_or_insert_with(|| {
+            Box::new(Rare { wakes: Wakes::new(), workers: Vec::new(), gone: Vec::new() })
+        })
+    }
+
     #[inline]
-    fn run(mut self, runtime: &R) {
+    fn run(self, runtime: &R) {
+        if let Some(rare) = self.rare {
+            rare.run(runtime);
+        }
+        if let Some(task) = self.task {
+            task.wake();
+        }
+    }
+}
+
+impl<R: Runtime> Rare<R> {
+    #[cold]
+    fn run(mut self: Box<Self>, runtime: &R) {
         self.gone.iter().for_each(|turn| turn.set_gone());
         self.workers.drain(..).for_each(|worker| runtime.spawn(worker));
         self.wakes.wake_all();
@@ -121,7 +146,7 @@ impl<R: Runtime> HostShared<R> {
         act: impl FnOnce(&mut HostLocked<R>) -> T,
         has_more: impl FnOnce(&HostLocked<R>) -> bool,
     ) -> T {
-        let mut after = HostAfter { wakes: Wakes::new(), workers: Vec::new(), gone: Vec::new() };
+        let mut after = HostAfter { task: None, rare: None };
         let result = {
             let mut locked = lock(&self.locked);
             let result = act(&mut locked);
@@ -186,10 +211,10 @@ impl<R: Runtime> HostLocked<R> {
             self.tell_handler(reply);
         }
         if self.task.waker.is_some() && (self.is_task_due() || has_more(self)) {
-            after.wakes.extend(self.task.waker.take());
+            after.task = self.task.waker.take();
         }
         if !self.gone.is_empty() {
-            after.gone.append(&mut self.gone);
+            after.rare().gone.append(&mut self.gone);
         }
     }
 
@@ -210,12 +235,14 @@ impl<R: Runtime> HostLocked<R> {
             channel.workers.push(WorkerEntry::default());
             let worker =
                 Worker::new(Arc::clone(shared), Arc::clone(&channel.handlers), channel.socket, owner, place);
-            after.workers.push(worker);
+            after.rare().workers.push(worker);
         }
         if let Some(worker) = channel.workers.get_mut(place) {
             worker.is_busy = true;
             worker.drain = Some(drain);
-            after.wakes.extend(worker.waker.take());
+            if let Some(waker) = worker.waker.take() {
+                after.rare().wakes.push(waker);
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{self, Poll};
 use zlink_proto::host::{OwnerId, ReplyResult, Running, SocketKey};
 use zlink_proto::message::Body;
-use zlink_proto::node::{ClaimError, Claimed, ReplyId, Started, send_reply};
+use zlink_proto::node::{ClaimError, Claimed, Job, ReplyId, Started, send_reply};
 
 /// Runs jobs of one owner one after the other; sleeps without work. One turn of its owner's concurrency.
 pub(crate) struct Worker<R: Runtime> {
@@ -29,6 +29,8 @@ pub(crate) struct Worker<R: Runtime> {
     turn: Arc<TurnState>,
     state: State,
     request: Request,
+    /// The box of the job that runs, to be given back.
+    spare: Option<Box<Job>>,
 }
 
 /// What is left of a request while its handler runs. Its buffer is used again.
@@ -51,6 +53,7 @@ enum State {
 }
 
 /// What a worker does next.
+#[expect(clippy::large_enum_variant, reason = "moved once a job: a box would cost an allocation")]
 enum Next {
     Job(Started),
     Sleep,
@@ -77,16 +80,20 @@ impl<R: Runtime> Worker<R> {
             turn: Arc::default(),
             state: State::Sleeps,
             request: Request::default(),
+            spare: None,
         }
     }
 
     /// The end of `ended`, if something ran, and what comes next.
     #[inline]
     fn next(&mut self, ended: Option<Running>, context: &task::Context<'_>) -> Next {
-        let Self { host, owner, place, turn, .. } = self;
+        let Self { host, owner, place, turn, spare, .. } = self;
         let runtime = &host.runtime;
         let clock = || runtime.now();
         host.job_section(|locked| {
+            if let Some(job) = spare.take() {
+                locked.side.recycle(job);
+            }
             let mut job = ended.and_then(|ended| locked.side.next(ended, clock));
             if job.is_none() {
                 // Its drain is over; a new one may wait already.
@@ -119,7 +126,7 @@ impl<R: Runtime> Worker<R> {
 
     /// Calls the handler of a job; if that panics the job ends here.
     fn start(&mut self, started: Started) -> Result<(), Running> {
-        let Started { job, running, reply, .. } = started;
+        let Started { mut job, running, reply, .. } = started;
         self.request.reply = reply;
         if reply.is_some() {
             self.request.names.clear();
@@ -131,10 +138,11 @@ impl<R: Runtime> Worker<R> {
             *place = self.handlers.place(handler);
         }
         let context = Context::new(&self.turn);
+        let content = job.take_content();
+        self.spare = Some(job);
         let called = catch_unwind(AssertUnwindSafe(|| {
-            let _mark = HandlerMark::new();
             if let Some(place) = place {
-                place.start(context, Incoming::new(job));
+                place.start(context, Incoming::new(content));
             }
         }));
         if called.is_err() {
@@ -173,7 +181,6 @@ impl<R: Runtime> Worker<R> {
             return Poll::Ready(None);
         };
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            let _mark = HandlerMark::new();
             let polled = place.poll(context);
             if polled.is_ready() {
                 place.clear();
@@ -224,7 +231,10 @@ impl<R: Runtime> Worker<R> {
             // The host stopped meanwhile, and told the requester.
             Err(ClaimError::Claimed) => return,
         };
-        let Some(socket) = self.socket() else { return };
+        if self.socket.is_none() {
+            self.socket = self.host.socket(self.socket_key);
+        }
+        let Some(socket) = &self.socket else { return };
         let names = &self.request.names;
         let sent = socket.submit(|locked| {
             let Some(side) = &mut locked.side else { return (Ok(()), true) };
@@ -237,12 +247,6 @@ impl<R: Runtime> Worker<R> {
         }
     }
 
-    fn socket(&mut self) -> Option<Arc<Shared<R>>> {
-        if self.socket.is_none() {
-            self.socket = self.host.socket(self.socket_key);
-        }
-        self.socket.clone()
-    }
 
     /// The handler returned pending for the first time: status shows how long it runs (M-38).
     #[cold]
@@ -257,6 +261,7 @@ impl<R: Runtime> Future for Worker<R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<()> {
         let this = self.get_mut();
+        let _mark = HandlerMark::new();
         loop {
             let ended = match std::mem::replace(&mut this.state, State::Over) {
                 State::Over => return Poll::Ready(()),
