@@ -53,7 +53,6 @@ enum State {
 }
 
 /// What a worker does next.
-#[expect(clippy::large_enum_variant, reason = "moved once a job: a box would cost an allocation")]
 enum Next {
     Job(Started),
     Sleep,
@@ -246,7 +245,6 @@ impl<R: Runtime> Worker<R> {
             tracing::debug!(target: "zlink.message_flow", phase = "replied", outcome = "failed", %failure);
         }
     }
-
 
     /// The handler returned pending for the first time: status shows how long it runs (M-38).
     #[cold]
