@@ -95,7 +95,7 @@ impl<R: Runtime> HostAfter<R> {
 
     #[inline]
     fn run(self, runtime: &R) {
-        if let Some(mut rare) = self.rare {
+        if let Some(rare) = self.rare {
             rare.run(runtime);
         }
         if let Some(task) = self.task {
@@ -106,7 +106,7 @@ impl<R: Runtime> HostAfter<R> {
 
 impl<R: Runtime> Rare<R> {
     #[cold]
-    fn run(&mut self, runtime: &R) {
+    fn run(mut self, runtime: &R) {
         self.gone.iter().for_each(|turn| turn.set_gone());
         self.workers.drain(..).for_each(|worker| runtime.spawn(worker));
         self.wakes.wake_all();
