@@ -4,13 +4,13 @@ use crate::args::{Load, Request};
 use crate::histogram::Histogram;
 use crate::load::{self, Failures, Work};
 use crate::report::{self, Progress};
-use crate::{Failed, units};
+use crate::{Failed, status, units};
 use serde_json::json;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use zlink::{Client, Host, Message};
+use zlink::{Client, Host, Message, ShutdownReport};
 
 /// Name of the packets.
 pub(crate) const PACKET: &str = "Request";
@@ -46,7 +46,7 @@ pub(crate) async fn run(arguments: &Request) -> Result<ExitCode, Failed> {
         all.failures.add(&answered.failures);
         all.latency.add(&answered.latency);
     }
-    summary(load, &all, done.elapsed);
+    summary(load, &all, done.elapsed, &done.report);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -91,7 +91,7 @@ fn show_progress(load: &Load, progress: &mut Progress, work: &Work, elapsed: Dur
     }
 }
 
-fn summary(load: &Load, all: &Answered, elapsed: Duration) {
+fn summary(load: &Load, all: &Answered, elapsed: Duration, shutdown: &ShutdownReport) {
     let elapsed_s = elapsed.as_secs_f64();
     let rate = if elapsed_s > 0.0 { all.ok as f64 / elapsed_s } else { 0.0 };
     let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| all.latency.percentile_us(share));
@@ -108,6 +108,7 @@ fn summary(load: &Load, all: &Answered, elapsed: Duration) {
             "p50_us": p50,
             "p99_us": p99,
             "p999_us": p999,
+            "shutdown": status::shutdown(shutdown),
         }));
         return;
     }
@@ -125,6 +126,7 @@ fn summary(load: &Load, all: &Answered, elapsed: Duration) {
             ("half of them within", micros(p50)),
             ("99 of 100 within", micros(p99)),
             ("999 of 1000 within", micros(p999)),
+            ("shutdown", shutdown.to_string()),
         ],
     );
 }

@@ -3,7 +3,7 @@
 use crate::args::{Load, Send};
 use crate::load::{self, Failures, Work};
 use crate::report::{self, Progress};
-use crate::{Failed, units};
+use crate::{Failed, status, units};
 use serde_json::json;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use zlink::{Client, ErrorKind, Host, Message};
+use zlink::{Client, ErrorKind, Host, Message, ShutdownReport};
 
 /// Name of the packets.
 pub(crate) const PACKET: &str = "Send";
@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: &Send) -> Result<ExitCode, Failed> {
         all.longest_wait = all.longest_wait.max(sent.longest_wait);
         all.failures.add(&sent.failures);
     }
-    summary(load, &all, done.elapsed);
+    summary(load, &all, done.elapsed, &done.report);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -97,7 +97,7 @@ fn show_progress(load: &Load, progress: &mut Progress, work: &Work, elapsed: Dur
     }
 }
 
-fn summary(load: &Load, sent: &Sent, elapsed: Duration) {
+fn summary(load: &Load, sent: &Sent, elapsed: Duration, shutdown: &ShutdownReport) {
     let mut failures = sent.failures.clone();
     let deadline_exceeded = failures.by_kind.remove(ErrorKind::DeadlineExceeded.name()).unwrap_or_default();
     let elapsed_s = elapsed.as_secs_f64();
@@ -115,6 +115,7 @@ fn summary(load: &Load, sent: &Sent, elapsed: Duration) {
             "elapsed_s": elapsed_s,
             "messages_per_s": rate,
             "longest_wait_ms": longest_wait_ms,
+            "shutdown": status::shutdown(shutdown),
         }));
         return;
     }
@@ -130,6 +131,7 @@ fn summary(load: &Load, sent: &Sent, elapsed: Duration) {
             ("elapsed", format!("{elapsed_s:.3} s")),
             ("messages a second", units::show_count(rate as u64)),
             ("longest wait", format!("{longest_wait_ms:.1} ms")),
+            ("shutdown", shutdown.to_string()),
         ],
     );
 }
