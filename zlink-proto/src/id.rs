@@ -7,18 +7,19 @@ use core::hash::{Hash, Hasher};
 
 /// The name of a socket on the wire: 0 to 255 arbitrary bytes (W-27). Ordered by unsigned bytes, a prefix is smaller.
 ///
-/// Names of up to 22 bytes, random ones among them, lie in the value itself: every received record carries one.
+/// Names of up to 23 bytes, random ones among them, lie in the value itself: every received record carries one.
 #[derive(Clone)]
 pub struct RoutingId(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    Short { len: u8, bytes: [u8; SHORT_MAX] },
+    /// The name, zeros, and its length in the last byte: one field of whole words, because it is copied for every record.
+    Short([u8; SHORT_MAX + 1]),
     Long(Bytes),
 }
 
 /// Longest name without memory of its own, in bytes.
-const SHORT_MAX: usize = 22;
+const SHORT_MAX: usize = 23;
 
 impl RoutingId {
     /// The longest routing id, in bytes.
@@ -37,9 +38,11 @@ impl RoutingId {
     }
 
     fn short(name: &[u8]) -> Option<Self> {
-        let mut bytes = [0; SHORT_MAX];
-        bytes.get_mut(..name.len())?.copy_from_slice(name);
-        Some(Self(Repr::Short { len: name.len() as u8, bytes }))
+        let mut bytes = [0; SHORT_MAX + 1];
+        let (place, len) = bytes.split_at_mut(SHORT_MAX);
+        place.get_mut(..name.len())?.copy_from_slice(name);
+        len.fill(name.len() as u8);
+        Some(Self(Repr::Short(bytes)))
     }
 
     /// 16 bytes in UUID version 4 layout from `random` bits (W-27).
@@ -54,7 +57,7 @@ impl RoutingId {
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Repr::Short { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Repr::Short(bytes) => bytes.get(..usize::from(bytes[SHORT_MAX])).unwrap_or_default(),
             Repr::Long(bytes) => bytes,
         }
     }
@@ -67,7 +70,7 @@ impl RoutingId {
 
 impl Default for RoutingId {
     fn default() -> Self {
-        Self(Repr::Short { len: 0, bytes: [0; SHORT_MAX] })
+        Self(Repr::Short([0; SHORT_MAX + 1]))
     }
 }
 

@@ -91,7 +91,7 @@ fn show_progress(load: &Load, progress: &mut Progress, work: &Work, elapsed: Dur
     }
 }
 
-fn summary(load: &Load, all: &Answered, elapsed: Duration, shutdown: &ShutdownReport) {
+fn summary(load: &Load, all: &Answered, elapsed: Duration, ended: &ShutdownReport) {
     let elapsed_s = elapsed.as_secs_f64();
     let rate = if elapsed_s > 0.0 { all.ok as f64 / elapsed_s } else { 0.0 };
     let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| all.latency.percentile_us(share));
@@ -108,7 +108,7 @@ fn summary(load: &Load, all: &Answered, elapsed: Duration, shutdown: &ShutdownRe
             "p50_us": p50,
             "p99_us": p99,
             "p999_us": p999,
-            "shutdown": status::shutdown(shutdown),
+            "shutdown": status::shutdown(ended),
         }));
         return;
     }
@@ -126,7 +126,6 @@ fn summary(load: &Load, all: &Answered, elapsed: Duration, shutdown: &ShutdownRe
             ("half of them within", micros(p50)),
             ("99 of 100 within", micros(p99)),
             ("999 of 1000 within", micros(p999)),
-            ("shutdown", shutdown.to_string()),
         ],
     );
 }

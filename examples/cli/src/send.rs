@@ -97,7 +97,7 @@ fn show_progress(load: &Load, progress: &mut Progress, work: &Work, elapsed: Dur
     }
 }
 
-fn summary(load: &Load, sent: &Sent, elapsed: Duration, shutdown: &ShutdownReport) {
+fn summary(load: &Load, sent: &Sent, elapsed: Duration, ended: &ShutdownReport) {
     let mut failures = sent.failures.clone();
     let deadline_exceeded = failures.by_kind.remove(ErrorKind::DeadlineExceeded.name()).unwrap_or_default();
     let elapsed_s = elapsed.as_secs_f64();
@@ -115,7 +115,7 @@ fn summary(load: &Load, sent: &Sent, elapsed: Duration, shutdown: &ShutdownRepor
             "elapsed_s": elapsed_s,
             "messages_per_s": rate,
             "longest_wait_ms": longest_wait_ms,
-            "shutdown": status::shutdown(shutdown),
+            "shutdown": status::shutdown(ended),
         }));
         return;
     }
@@ -131,7 +131,7 @@ fn summary(load: &Load, sent: &Sent, elapsed: Duration, shutdown: &ShutdownRepor
             ("elapsed", format!("{elapsed_s:.3} s")),
             ("messages a second", units::show_count(rate as u64)),
             ("longest wait", format!("{longest_wait_ms:.1} ms")),
-            ("shutdown", shutdown.to_string()),
+            ("shutdown", ended.to_string()),
         ],
     );
 }

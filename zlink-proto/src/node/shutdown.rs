@@ -7,7 +7,6 @@ use crate::host::{Leftovers, ReplyResult, ShutdownReport, ShutdownStep, SourceId
 use crate::time::Timestamp;
 use crate::transport::Socket;
 use crate::wire::service::RuntimeState;
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -122,7 +121,7 @@ impl HostSide {
 
 impl Role {
     /// Answers a request that no handler will get; a one-way is gone.
-    pub(super) fn refuse(&mut self, mut job: Box<Job>, result: ReplyResult) {
+    pub(super) fn refuse(&mut self, job: &mut Job, result: ReplyResult) {
         if let Some(token) = job.token.take() {
             self.actions.push(Action::Answer { token, result });
         }

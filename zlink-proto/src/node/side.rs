@@ -38,7 +38,8 @@ pub struct HostSide {
     farewells: Vec<Batch>,
     /// Set once by a drain that has come so far (M-63).
     pub(super) is_ending: bool,
-    /// Boxes of jobs that are over.
+    /// Boxes of jobs that are over. The boxes themselves are what is kept.
+    #[allow(clippy::vec_box)]
     spare_jobs: Vec<Box<Job>>,
 }
 
@@ -50,6 +51,7 @@ pub(super) struct Parts<'a> {
     pub(super) host: &'a mut Host<Box<Job>>,
     pub(super) role: Option<&'a mut Role>,
     pub(super) seen: &'a mut Observations,
+    #[allow(clippy::vec_box)]
     pub(super) spare_jobs: &'a mut Vec<Box<Job>>,
 }
 
@@ -227,7 +229,7 @@ impl HostSide {
         if let RoleKind::Server(server) = &role.kind {
             let mut ended = Vec::new();
             self.host.close_owner(server.owner, &mut ended, now);
-            ended.into_iter().for_each(|job| role.refuse(job, ReplyResult::TARGET_NOT_FOUND));
+            ended.iter_mut().for_each(|job| role.refuse(job, ReplyResult::TARGET_NOT_FOUND));
         }
         role.actions.push(Action::Close { linger });
         self.farewells.push((key, role.actions));

@@ -165,10 +165,10 @@ impl HostSide {
                     };
                     let (bytes, is_request) = (layout.cost(), layout.is_request);
                     let job = NewJob { owner, bytes, is_request, payload };
-                    if let Err(refused) = host.attach(&mut turn, job) {
+                    if let Err(mut refused) = host.attach(&mut turn, job) {
                         let reason = refused.reason;
                         seen.tell(source.socket, source.set, Observed::Refused { reason, is_request });
-                        role.refuse(refused.payload, reason.reply());
+                        role.refuse(&mut refused.payload, reason.reply());
                     }
                     continue;
                 }

@@ -106,7 +106,7 @@ impl<R: Runtime> HostAfter<R> {
 
 impl<R: Runtime> Rare<R> {
     #[cold]
-    fn run(mut self: Box<Self>, runtime: &R) {
+    fn run(mut self, runtime: &R) {
         self.gone.iter().for_each(|turn| turn.set_gone());
         self.workers.drain(..).for_each(|worker| runtime.spawn(worker));
         self.wakes.wake_all();

@@ -53,7 +53,6 @@ enum State {
 }
 
 /// What a worker does next.
-#[expect(clippy::large_enum_variant, reason = "moved once a job: a box would cost an allocation")]
 enum Next {
     Job(Started),
     Sleep,

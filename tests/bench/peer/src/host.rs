@@ -275,9 +275,9 @@ async fn send_as_fast_as_allowed(args: &Args, host: &Host) {
     while sent < SLOW_MESSAGES_MAX && RuntimeInstant::now() < end {
         stamp(&mut message, sent, 0);
         // A send that ends by its own timeout, or is dropped at the end of the time, was not accepted.
-        match tokio::time::timeout_at(end, client.send(Message::new(ITEM, &message[..]))).await {
-            Ok(Ok(())) => sent += 1,
-            Ok(Err(_)) | Err(_) => {}
+        if let Ok(Ok(())) = tokio::time::timeout_at(end, client.send(Message::new(ITEM, &message[..]))).await
+        {
+            sent += 1;
         }
     }
     while client.send(Message::new(ITEM, &end_message(0)[..])).await.is_err() {}

@@ -10,7 +10,7 @@ const PACKET: &str = "Item";
 
 /// What the handlers counted; they run one at a time.
 #[derive(Default)]
-struct Handled {
+pub(crate) struct Handled {
     messages: AtomicU64,
     /// Rings after the messages that warm up, and after all.
     bell: Notify,
