@@ -204,7 +204,11 @@ impl<R: Runtime> Worker<R> {
         match outcome {
             Some(Ok(Some(reply))) => self.reply(&reply),
             Some(Ok(None)) => {}
-            Some(Err(error)) => self.failed(&error.to_string()),
+            Some(Err(error)) => {
+                // Text and drop of an error are the application's code too.
+                let text = catch_unwind(AssertUnwindSafe(move || error.to_string()));
+                self.failed(text.as_deref().unwrap_or("panicked"));
+            }
             None => self.failed("panicked"),
         }
     }
@@ -246,7 +250,6 @@ impl<R: Runtime> Worker<R> {
             tracing::debug!(target: "zlink.message_flow", phase = "replied", outcome = "failed", %failure);
         }
     }
-
 
     /// The handler returned pending for the first time: status shows how long it runs (M-38).
     #[cold]
