@@ -1,8 +1,12 @@
 //! Dropping a future at every point where it can be dropped.
 
-use crate::support::{must, pair, poll_once, sleep, within, yield_now};
-use std::task::Poll;
+use crate::support::{LIMIT, must, pair, poll_once, sleep, within, yield_now};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
+use zlink_driver::host::Host;
 use zlink_driver::runtime::Runtime;
 use zlink_driver::socket::SocketOptions;
 
@@ -124,4 +128,39 @@ pub async fn a_dropped_reply_answers<R: Runtime>() {
     drop(router.reply(received.token.expect("a request"), &b"!"[..]));
     let error = must::<R, _>(request).await.expect_err("no answer");
     assert_eq!(error.kind(), zlink_driver::ErrorKind::InternalFailure);
+}
+
+/// A wait for a server or for the end of a host that is given up leaves nothing behind, however often.
+pub async fn a_dropped_wait_leaves_nothing<R: Runtime>() {
+    let host = Host::<R>::builder().start().expect("default options");
+    let client = host.client("orders").connect("tcp://127.0.0.1:1").await.expect("an endpoint");
+    let flag = Arc::new(Nothing);
+    let waker = Waker::from(Arc::clone(&flag));
+    let before = Arc::strong_count(&flag);
+    for _ in 0..100 {
+        assert!(waits(client.ready(), &waker));
+    }
+    assert_eq!(Arc::strong_count(&flag), before, "ready");
+    assert!(waits(host.shutdown(LIMIT), &waker));
+    assert_eq!(Arc::strong_count(&flag), before, "shutdown");
+    let (router, dealer, _) = pair::<R>(
+        SocketOptions::default().receive_hwm(10_000).receive_buffer(8_192),
+        SocketOptions::default().send_buffer(8_192).send_timeout(Duration::from_millis(50)),
+    )
+    .await;
+    while dealer.send(&[7; 10_000][..]).await.is_ok() {}
+    assert!(waits(dealer.close_within(LIMIT), &waker));
+    assert_eq!(Arc::strong_count(&flag), before, "close");
+    drop(router);
+}
+
+/// True if the future waits when it is polled; then it is dropped.
+fn waits(future: impl Future, waker: &Waker) -> bool {
+    pin!(future).poll(&mut Context::from_waker(waker)).is_pending()
+}
+
+struct Nothing;
+
+impl Wake for Nothing {
+    fn wake(self: Arc<Self>) {}
 }

@@ -513,3 +513,36 @@ pub async fn blocking_calls<R: Runtime>() {
     })
     .await;
 }
+
+/// An error whose text panics ends its own turn and nothing else: the permit returns, the channel goes on.
+pub async fn an_error_that_panics<R: Runtime>() {
+    let there = Host::<R>::builder().max_queued_jobs(1).start().expect("options");
+    let here = host::<R>();
+    let server = there
+        .server("orders")
+        .on_send("Bad", |_, _| async { Err(Nasty.into()) })
+        .on_request("BadToo", |_, _| async { Err(Nasty.into()) })
+        .on_request("Good", |_, _| async { Ok(Reply::new("good")) })
+        .bind(ANYWHERE)
+        .await
+        .expect("a free port");
+    let client = client(&here, &server).await;
+    for _ in 0..3 {
+        client.send(Message::new("Bad", "")).await.expect("room");
+        let bad = must::<R, _>(client.request(Message::new("BadToo", ""))).await.expect_err("it failed");
+        assert_eq!(bad.submission(), Submission::Unknown);
+        let good = must::<R, _>(client.request(Message::new("Good", ""))).await.expect("a reply");
+        assert_eq!(good.payload(), "good");
+    }
+}
+
+#[derive(Debug)]
+struct Nasty;
+
+impl std::fmt::Display for Nasty {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("an error without text")
+    }
+}
+
+impl std::error::Error for Nasty {}

@@ -3,6 +3,7 @@
 use super::futures::{ClientRequest, ClientReserve, ClientSend};
 use super::message::{Message, Reply};
 use super::prefix::{ChannelMessage, Prefixes, SendMessage};
+use super::shared::HostWaiter;
 use super::{Handle, SocketName, new_socket};
 use crate::blocking::block_on;
 use crate::error::{Error, Family, TrySendError};
@@ -11,11 +12,9 @@ use crate::runtime::Runtime;
 use crate::socket::call::{Address, Submit};
 use crate::socket::shared::Shared;
 use crate::socket::{Reservation, SocketOptions, connect_to, disconnect_from};
-use crate::sync::WaiterKey;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 use zlink_proto::error::{ErrorKind, Failure};
 use zlink_proto::host::SocketKey;
@@ -152,18 +151,14 @@ impl<R: Runtime> Client<R> {
     /// # Errors
     /// `ShuttingDown`: the host ends.
     pub async fn ready(&self) -> Result<(), Error> {
-        let shared = &self.inner.host.shared;
-        let mut key = WaiterKey::default();
+        let mut waiter = HostWaiter::new(&self.inner.host.shared, |locked| &mut locked.peer_waiters);
         let result = poll_fn(|context| {
-            shared.section(|locked| {
+            waiter.poll(context, |locked| {
                 if locked.side.ready_peers(self.inner.key) > 0 {
-                    return Poll::Ready(Ok(()));
+                    return Some(Ok(()));
                 }
-                if locked.side.host().is_sealed() {
-                    return Poll::Ready(Err(self.address(Family::Setup).error(SEALED, Duration::ZERO)));
-                }
-                locked.peer_waiters.register(&mut key, context.waker());
-                Poll::Pending
+                let is_sealed = locked.side.host().is_sealed();
+                is_sealed.then(|| Err(self.address(Family::Setup).error(SEALED, Duration::ZERO)))
             })
         });
         result.await

@@ -30,12 +30,11 @@ use crate::net::NetOptions;
 use crate::runtime::Runtime;
 use crate::socket::shared::{Observer, Shared};
 use crate::socket::{SocketOptions, start_socket};
-use crate::sync::{WaiterKey, Wakes};
-use shared::{HostShared, Link};
+use crate::sync::Wakes;
+use shared::{HostShared, HostWaiter, Link};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 use zlink_proto::error::ErrorKind;
 use zlink_proto::host::SocketKey;
@@ -110,18 +109,8 @@ impl<R: Runtime> Host<R> {
     /// the run and may shorten it. Dropping the future only ends the wait.
     pub async fn shutdown(&self, within: Duration) -> ShutdownReport {
         self.handle.begin_shutdown(within);
-        let shared = &self.handle.shared;
-        let mut key = WaiterKey::default();
-        poll_fn(|context| {
-            shared.section(|locked| match locked.report {
-                Some(report) => Poll::Ready(report),
-                None => {
-                    locked.stop_waiters.register(&mut key, context.waker());
-                    Poll::Pending
-                }
-            })
-        })
-        .await
+        let mut waiter = HostWaiter::new(&self.handle.shared, |locked| &mut locked.stop_waiters);
+        poll_fn(|context| waiter.poll(context, |locked| locked.report)).await
     }
 }
 

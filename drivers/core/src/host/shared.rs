@@ -6,9 +6,9 @@ use super::status::SocketName;
 use super::worker::Worker;
 use crate::runtime::Runtime;
 use crate::socket::shared::{Observer, Shared};
-use crate::sync::{WakerSet, Wakes, lock};
+use crate::sync::{WaiterKey, WakerSet, Wakes, lock};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 use zlink_proto::host::{Drain, HostOutput, OwnerId, ShutdownReport, SocketKey};
 use zlink_proto::id::SetId;
 use zlink_proto::node::{HostSide, Observation, Reach, ReplyId, SocketSide};
@@ -294,6 +294,42 @@ impl<R: Runtime> HostLocked<R> {
         for worker in self.channels.iter_mut().flat_map(|channel| &mut channel.workers) {
             wakes.extend(worker.waker.take());
             self.gone.extend(worker.turn.as_ref().map(|(_, turn)| Arc::clone(turn)));
+        }
+    }
+}
+
+/// The place of a future that waits for the host: given back when the future is dropped.
+pub(super) struct HostWaiter<'a, R: Runtime> {
+    shared: &'a Arc<HostShared<R>>,
+    set: fn(&mut HostLocked<R>) -> &mut WakerSet,
+    key: WaiterKey,
+}
+
+impl<'a, R: Runtime> HostWaiter<'a, R> {
+    pub(super) fn new(shared: &'a Arc<HostShared<R>>, set: fn(&mut HostLocked<R>) -> &mut WakerSet) -> Self {
+        Self { shared, set, key: WaiterKey::default() }
+    }
+
+    /// Looks; waits if there is no result yet.
+    pub(super) fn poll<T>(
+        &mut self,
+        context: &Context<'_>,
+        look: impl FnOnce(&mut HostLocked<R>) -> Option<T>,
+    ) -> Poll<T> {
+        self.shared.section(|locked| match look(locked) {
+            Some(result) => Poll::Ready(result),
+            None => {
+                (self.set)(locked).register(&mut self.key, context.waker());
+                Poll::Pending
+            }
+        })
+    }
+}
+
+impl<R: Runtime> Drop for HostWaiter<'_, R> {
+    fn drop(&mut self) {
+        if self.key.is_used() {
+            self.shared.section(|locked| (self.set)(locked).deregister(&self.key));
         }
     }
 }

@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use zlink_proto::host::ShutdownStep;
 use zlink_proto::node::{Scratch, shutdown_step, step, stop};
 
@@ -31,7 +32,12 @@ impl<R: Runtime> HostTask<R> {
             ShutdownStep::Wait | ShutdownStep::EndConnections => return false,
             ShutdownStep::Stop => {}
         }
-        let report = stop(&mut reach);
+        self.stop();
+        true
+    }
+
+    fn stop(&self) {
+        let report = stop(&mut Sections(&self.shared));
         for (key, _) in self.shared.sockets() {
             self.shared.remove_socket(key);
         }
@@ -44,7 +50,24 @@ impl<R: Runtime> HostTask<R> {
             locked.peer_waiters.wake_into(&mut wakes);
         });
         wakes.wake_all();
-        true
+    }
+}
+
+/// The executor ended before the host: it stops by force, and whoever waits for its end is told.
+impl<R: Runtime> Drop for HostTask<R> {
+    fn drop(&mut self) {
+        let now = self.shared.runtime.now();
+        let is_stopped = self.shared.section(|locked| {
+            let is_stopped = locked.report.is_some();
+            if !is_stopped {
+                locked.side.shutdown(Duration::from_millis(1), now);
+                locked.is_draining = true;
+            }
+            is_stopped
+        });
+        if !is_stopped {
+            self.stop();
+        }
     }
 }
 

@@ -203,7 +203,11 @@ impl<R: Runtime> Worker<R> {
         match outcome {
             Some(Ok(Some(reply))) => self.reply(&reply),
             Some(Ok(None)) => {}
-            Some(Err(error)) => self.failed(&error.to_string()),
+            Some(Err(error)) => {
+                // Text and drop of an error are the application's code too.
+                let text = catch_unwind(AssertUnwindSafe(move || error.to_string()));
+                self.failed(text.as_deref().unwrap_or("panicked"));
+            }
             None => self.failed("panicked"),
         }
     }

@@ -61,6 +61,18 @@ impl<R: Runtime> Future for SocketTask<R> {
     }
 }
 
+/// The executor ended before the socket: nothing moves its clock any more, so whoever still waits is told that it is over.
+impl<R: Runtime> Drop for SocketTask<R> {
+    fn drop(&mut self) {
+        let now = self.shared.runtime.now();
+        self.shared.section(|locked| {
+            if !locked.is_closed {
+                locked.socket.close(Some(Duration::ZERO), now);
+            }
+        });
+    }
+}
+
 /// Connects; a connection that comes up gets its own task, and the memory of the attempt is given back.
 fn spawn_attempt<R: Runtime>(shared: &Arc<Shared<R>>, order: ConnectOrder) {
     let runtime = shared.runtime.clone();
