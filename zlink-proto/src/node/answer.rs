@@ -4,7 +4,7 @@ use crate::error::{ErrorKind, Failure, Submission};
 use crate::host::ReplyResult;
 use crate::wire::Record;
 use crate::wire::service::{Content, Envelope, Sender, decode};
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 /// A successful answer. Its bytes are slices of the read buffer.
 #[derive(Clone, Debug)]
@@ -39,9 +39,9 @@ impl Answer {
         match (result.kind(), decoded.envelope) {
             (Ok(None), Some(Envelope { payload, .. })) => {
                 let length = payload.len();
-                let part = record.part_bytes(record.part_count() - 1).unwrap_or_default();
+                let mut payload = record.part_bytes(record.part_count() - 1).unwrap_or_default();
                 // The payload is the end of the last part (S-03).
-                let payload = part.slice(part.len() - length..);
+                payload.advance(payload.len() - length);
                 Ok(Self { record, payload })
             }
             (Ok(None), None) => Err(malformed("an answer without an envelope")),

@@ -76,6 +76,8 @@ pub(crate) struct WorkerEntry {
 pub(crate) struct HostAfter<R: Runtime> {
     /// The host task.
     task: Option<Waker>,
+    /// A worker that sleeps: one at most in nearly every section.
+    worker: Option<Waker>,
     /// Everything else: rarely there, and a section for each job has to end quickly.
     rare: Option<Box<Rare<R>>>,
 }
@@ -97,6 +99,9 @@ impl<R: Runtime> HostAfter<R> {
     fn run(self, runtime: &R) {
         if let Some(rare) = self.rare {
             rare.run(runtime);
+        }
+        if let Some(worker) = self.worker {
+            worker.wake();
         }
         if let Some(task) = self.task {
             task.wake();
@@ -146,7 +151,7 @@ impl<R: Runtime> HostShared<R> {
         act: impl FnOnce(&mut HostLocked<R>) -> T,
         has_more: impl FnOnce(&HostLocked<R>) -> bool,
     ) -> T {
-        let mut after = HostAfter { task: None, rare: None };
+        let mut after = HostAfter { task: None, worker: None, rare: None };
         let result = {
             let mut locked = lock(&self.locked);
             let result = act(&mut locked);
@@ -241,7 +246,9 @@ impl<R: Runtime> HostLocked<R> {
             worker.is_busy = true;
             worker.drain = Some(drain);
             if let Some(waker) = worker.waker.take() {
-                after.rare().wakes.push(waker);
+                if let Some(second) = after.worker.replace(waker) {
+                    after.rare().wakes.push(second);
+                }
             }
         }
     }

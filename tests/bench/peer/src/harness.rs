@@ -4,6 +4,9 @@ use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use std::io::Write;
 use std::time::Duration;
 
+/// High-water mark of each queue, as the reference peer `swap` has it.
+pub(crate) const HWM_BYTES: u64 = 256 * 1024;
+
 /// Sequence of the message that ends a run.
 pub(crate) const END: u64 = u64::MAX;
 /// Connections of W4.

@@ -1,8 +1,8 @@
 //! The workloads on channels: client to handler.
 
 use crate::harness::{
-    Args, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message, nap,
-    ready, sender, stamp, vm_kib,
+    Args, FAN_IN, FRESH_BYTES_MAX, HWM_BYTES, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns,
+    end_message, nap, ready, sender, stamp, vm_kib,
 };
 use crate::meters::{
     Latencies, Meter, Slow, Source, is_end, report_idle, report_rate, report_sent, report_served,
@@ -104,7 +104,13 @@ fn add(counter: &AtomicU64, value: u64) {
 }
 
 async fn client(args: &Args, host: &Host) -> Client {
-    let client = host.client(CHANNEL).connect(&args.endpoint()).await.expect("well-formed endpoint");
+    let client = host
+        .client(CHANNEL)
+        .send_hwm(HWM_BYTES)
+        .receive_hwm(HWM_BYTES)
+        .connect(&args.endpoint())
+        .await
+        .expect("well-formed endpoint");
     client.ready().await.expect("a server");
     client
 }
@@ -114,6 +120,8 @@ async fn receive(args: &Args, host: &Host) {
     let ends = if args.workload == Workload::W4 { FAN_IN as u64 } else { 1 };
     let _server = host
         .server(CHANNEL)
+        .send_hwm(HWM_BYTES)
+        .receive_hwm(HWM_BYTES)
         .on_send(ITEM, move |_, message| async move {
             counts.hit(message.payload(), ends);
             Ok(())
@@ -154,6 +162,8 @@ async fn serve(args: &Args, host: &Host) {
     let cpu = cpu_ns();
     let _server = host
         .server(CHANNEL)
+        .send_hwm(HWM_BYTES)
+        .receive_hwm(HWM_BYTES)
         .on_request(ASK, move |_, message| async move {
             add(&counts.messages, 1);
             Ok(Reply::new(message.payload().clone()))
@@ -249,6 +259,8 @@ async fn receive_slowly(args: &Args, host: &Host) {
     let slow: &'static Mutex<Slow> = Box::leak(Box::new(Mutex::new(Slow::new())));
     let _server = host
         .server(CHANNEL)
+        .send_hwm(HWM_BYTES)
+        .receive_hwm(HWM_BYTES)
         .on_send(ITEM, move |_, message| async move {
             let pause = slow.lock().expect("no panic in a handler").hit(message.payload());
             match pause {
@@ -289,6 +301,8 @@ async fn hold_idle(args: &Args, host: &Host) {
     let counts = Counts::leak();
     let _server = host
         .server(CHANNEL)
+        .send_hwm(HWM_BYTES)
+        .receive_hwm(HWM_BYTES)
         .on_send(ITEM, move |_, message| async move {
             counts.hit(message.payload(), IDLE as u64);
             Ok(())

@@ -1,8 +1,8 @@
 //! The workloads on raw sockets: DEALER to ROUTER.
 
 use crate::harness::{
-    Args, END, FAN_IN, FRESH_BYTES_MAX, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns, end_message,
-    nap, ready, sender, sequence, stamp, vm_kib,
+    Args, END, FAN_IN, FRESH_BYTES_MAX, HWM_BYTES, IDLE, OUTSTANDING, SLOW_MESSAGES_MAX, Workload, cpu_ns,
+    end_message, nap, ready, sender, sequence, stamp, vm_kib,
 };
 use crate::meters::{
     Latencies, Meter, Slow, Source, report_idle, report_rate, report_sent, report_served, report_slow_sender,
@@ -17,7 +17,7 @@ const BATCH_RECORDS: usize = 1024;
 
 pub(crate) async fn run(args: Args) {
     if args.is_server {
-        let router = Router::new(SocketOptions::default()).expect("default options");
+        let router = Router::new(options()).expect("default options");
         router.bind(&args.endpoint()).await.expect("free port");
         match args.workload {
             Workload::W1 => receive(router).await,
@@ -38,8 +38,13 @@ pub(crate) async fn run(args: Args) {
     }
 }
 
+/// Queues of 256 KiB, like the reference peer `swap`; everything else is the default.
+fn options() -> SocketOptions {
+    SocketOptions::default().send_hwm(HWM_BYTES).receive_hwm(HWM_BYTES)
+}
+
 async fn dealer(args: &Args) -> Dealer {
-    let dealer = Dealer::new(SocketOptions::default()).expect("default options");
+    let dealer = Dealer::new(options()).expect("default options");
     dealer.connect(&args.endpoint()).expect("well-formed endpoint");
     dealer.ready().await.expect("a server");
     dealer

@@ -5,6 +5,7 @@ use super::envelope::VERSION;
 use super::metadata::Metadata;
 use super::reader::text;
 use crate::wire::{Kind, Record};
+use bytes::Buf;
 
 const SEND: u8 = 18;
 const REQUEST: u8 = 19;
@@ -130,9 +131,9 @@ impl ChannelLayout {
 
     /// The payload, shared with the record.
     pub fn payload(&self, record: &Record) -> bytes::Bytes {
-        let part = record.part_bytes(record.part_count().saturating_sub(1)).unwrap_or_default();
-        let at = usize::from(self.payload_at).min(part.len());
-        part.slice(at..)
+        let mut part = record.part_bytes(record.part_count().saturating_sub(1)).unwrap_or_default();
+        part.advance(usize::from(self.payload_at).min(part.len()));
+        part
     }
 }
 
