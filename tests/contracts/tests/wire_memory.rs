@@ -50,7 +50,7 @@ fn tiny_records_between_control(filler: usize, count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn b52_queued_records_keep_alive_no_more_than_twice_their_charge_and_a_chunk() {
+fn t126_queued_records_keep_alive_no_more_than_twice_their_charge_and_a_chunk() {
     for (filler, count) in [(0, 3_000), (100, 2_000), (2_000, 500), (60_000, 100), (65_000, 100)] {
         for read in [500, 5_000, 40_000, 1_000_000] {
             let bytes = tiny_records_between_control(filler, count);

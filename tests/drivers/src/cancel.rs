@@ -11,7 +11,7 @@ use zlink_driver::runtime::Runtime;
 use zlink_driver::socket::SocketOptions;
 
 /// A send that is dropped before its first poll, or while it waits, was never sent; one that was admitted is sent.
-pub async fn a_dropped_send_was_not_sent<R: Runtime>() {
+pub async fn t78_a_dropped_send_was_not_sent<R: Runtime>() {
     let narrow = || {
         SocketOptions::default().send_hwm(4_096).receive_hwm(4_096).send_buffer(4_096).receive_buffer(4_096)
     };
@@ -49,7 +49,7 @@ pub async fn a_dropped_send_was_not_sent<R: Runtime>() {
 }
 
 /// A send that was admitted while its future still waited, and is dropped before it was polled again, is sent: once.
-pub async fn a_send_admitted_before_the_drop_is_sent<R: Runtime>() {
+pub async fn t78_a_send_admitted_before_the_drop_is_sent<R: Runtime>() {
     let narrow = || {
         SocketOptions::default().send_hwm(4_096).receive_hwm(4_096).send_buffer(4_096).receive_buffer(4_096)
     };

@@ -86,7 +86,7 @@ pub async fn room_admits_the_oldest_waiter<R: Runtime>() {
 }
 
 /// Booked room is good for one record, whatever happens to the queue meanwhile; unused room returns.
-pub async fn a_reservation_never_waits<R: Runtime>() {
+pub async fn t130_a_reservation_never_waits<R: Runtime>() {
     let (router, dealer, _) = pair::<R>(narrow(), narrow()).await;
     let mut reservation = must::<R, _>(dealer.reserve(1_000)).await.expect("room");
     let unused = must::<R, _>(dealer.reserve(1_000)).await.expect("room");

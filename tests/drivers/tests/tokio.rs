@@ -29,14 +29,19 @@ macro_rules! suite {
 
 suite! {
     order: a_hundred_thousand_in_order every_size_and_shape many_peers_by_name;
-    flow: a_full_queue_ends_at_the_deadline room_admits_the_oldest_waiter a_reservation_never_waits
+    flow: a_full_queue_ends_at_the_deadline room_admits_the_oldest_waiter t130_a_reservation_never_waits
         a_busy_sender_starves_nobody;
     requests: each_request_gets_its_own_answer a_request_ends_at_its_deadline a_dropped_token_answers
         a_lost_peer_ends_requests a_request_without_peer_was_not_submitted plain_threads_block;
     lifecycle: a_restarted_server_is_found_again connecting_before_binding close_transmits_what_was_accepted
         close_is_bounded_by_linger bind_errors unbind_may_keep_peers;
+<<<<<<< HEAD
     cancel: a_dropped_send_was_not_sent a_send_admitted_before_the_drop_is_sent a_dropped_request_frees_its_slot
         a_dropped_receive_loses_nothing a_dropped_reply_answers a_dropped_wait_leaves_nothing;
+=======
+    cancel: t78_a_dropped_send_was_not_sent t78_a_send_admitted_before_the_drop_is_sent a_dropped_request_frees_its_slot
+        a_dropped_receive_loses_nothing a_dropped_reply_answers;
+>>>>>>> repo
     hosts: an_echo fallbacks_and_metadata backpressure_loses_nothing a_slow_handler_makes_senders_wait
         failures_of_handlers concurrency a_requester_that_is_gone two_servers_by_weight shutdown_loses_nothing
         shutdown_is_bounded blocking_calls an_error_that_panics;
