@@ -35,13 +35,8 @@ suite! {
         a_lost_peer_ends_requests a_request_without_peer_was_not_submitted plain_threads_block;
     lifecycle: a_restarted_server_is_found_again connecting_before_binding close_transmits_what_was_accepted
         close_is_bounded_by_linger bind_errors unbind_may_keep_peers;
-<<<<<<< HEAD
-    cancel: a_dropped_send_was_not_sent a_send_admitted_before_the_drop_is_sent a_dropped_request_frees_its_slot
-        a_dropped_receive_loses_nothing a_dropped_reply_answers a_dropped_wait_leaves_nothing;
-=======
     cancel: t78_a_dropped_send_was_not_sent t78_a_send_admitted_before_the_drop_is_sent a_dropped_request_frees_its_slot
-        a_dropped_receive_loses_nothing a_dropped_reply_answers;
->>>>>>> repo
+        a_dropped_receive_loses_nothing a_dropped_reply_answers a_dropped_wait_leaves_nothing;
     hosts: an_echo fallbacks_and_metadata backpressure_loses_nothing a_slow_handler_makes_senders_wait
         failures_of_handlers concurrency a_requester_that_is_gone two_servers_by_weight shutdown_loses_nothing
         shutdown_is_bounded blocking_calls an_error_that_panics;
