@@ -91,7 +91,8 @@ fn row(name: &'static str, bytes: Vec<u8>, code: u8, text: &'static str) -> Row 
 }
 
 fn rows() -> Vec<Row> {
-    let client_hello = [&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03][..], &[0xaa; 506]].concat();
+    let client_hello =
+        [&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03][..], &[0xaa; 506]].concat();
     let endless = (0..1_000).flat_map(|_| frame(1, 0, &[7; 1_000])).collect::<Vec<_>>();
     let handshake = |row: Row| Row { limit: HANDSHAKE, ..row };
     let ends = |row: Row| Row { ends: true, ..row };
@@ -109,8 +110,18 @@ fn rows() -> Vec<Row> {
         ends(row("an end inside a header", vec![0x5a, 0x01], 0x0a, "frame incomplete")),
         row("a huge length", established(b"huge", &huge), 0x04, "body too large"),
         row("a record without end", established(b"endless", &endless), 0x04, "body too large"),
-        row("a reserved flag", established(b"flags", &[0x5a, 0x01, 0x80, 0, 0, 0, 0, 0]), 0x03, "flags invalid"),
-        ends(row("an end inside a record", established(b"inside", &frame(1, 0, &[7; 100])), 0x0a, "incomplete")),
+        row(
+            "a reserved flag",
+            established(b"flags", &[0x5a, 0x01, 0x80, 0, 0, 0, 0, 0]),
+            0x03,
+            "flags invalid",
+        ),
+        ends(row(
+            "an end inside a record",
+            established(b"inside", &frame(1, 0, &[7; 100])),
+            0x0a,
+            "incomplete",
+        )),
     ]
 }
 
@@ -252,7 +263,8 @@ fn deaf_proxy(server: SocketAddr) -> SocketAddr {
     thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let there = open(server);
-            let (mut from, mut to) = (client.try_clone().expect("a copy"), there.try_clone().expect("a copy"));
+            let (mut from, mut to) =
+                (client.try_clone().expect("a copy"), there.try_clone().expect("a copy"));
             thread::spawn(move || std::io::copy(&mut from, &mut to));
             thread::spawn(move || {
                 let (mut there, mut client) = (there, client);
