@@ -174,7 +174,7 @@ impl<R: Runtime> ConnectionTask<R> {
         }
     }
 
-    /// One wake-up: at most one full read or 64 records, then others (B-57).
+    /// One wake-up: at most one full read and all its records, then others (B-57).
     fn turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.now = self.shared.runtime.now();
         self.is_waker_new |= note_waker(&mut self.waker, context.waker());
