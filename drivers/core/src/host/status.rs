@@ -96,7 +96,7 @@ fn add(host: &mut HostStatus, name: &SocketName, status: &SocketStatus, maxima: 
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.host.fmt(f)?;
+        writeln!(f, "{}", self.host)?;
         for (name, socket) in &self.sockets {
             writeln!(f, "{name}: {} ready peers, {} bytes accounted", socket.ready_peers, socket.accounted)?;
             for peer in &socket.peers {
